@@ -1,0 +1,200 @@
+"""Every exception that cuzk raises on purpose, and the two warnings about unsafe keys and blinding.
+
+::
+
+    CuzkError
+    +-- InputError (also ValueError)        the caller or a file is wrong          exit code 2
+    |   +-- FormatError                     bytes that do not parse: file, section, offset
+    |   +-- ShapeError                      array, key, circuit or witness sizes disagree
+    |   +-- CurveMismatchError              parts made for different curves or fields
+    |   +-- RangeError                      a number outside its allowed interval
+    |   +-- NotOnCurveError                 a point that does not satisfy the curve equation
+    |   +-- NotInSubgroupError              a curve point outside the prime-order subgroup
+    |   +-- UnsatisfiedError                a witness that breaks a constraint (row and values)
+    +-- DeviceError (also RuntimeError)     device, driver, compiler or memory     exit code 3
+    |   +-- CompileError                    a kernel does not build
+    |   +-- LaunchError                     a kernel does not start or dies
+    |   +-- OutOfMemoryError                a buffer does not fit the device
+    |   +-- KernelFault                     a kernel wrote its fault word: kernel, code, index
+    +-- InternalError                       one of our own invariants failed       exit code 3
+
+    SecurityWarning (UserWarning)           the result is correct, the secrecy or soundness is not
+
+A message has up to four parts: what is wrong, where, which limit was passed, and what to do about it::
+
+    >>> raise FormatError("section 5 ends after the file", path="k.zkey", section=5, offset=964,
+    ...                   limit="96 bytes are left", remedy="copy the file again")
+    Traceback (most recent call last):
+    ...
+    cuzk.errors.FormatError: k.zkey: section 5: byte 964: section 5 ends after the file \
+(limit: 96 bytes are left). To fix: copy the file again
+
+Bad input raises; a false statement (a proof that does not verify) is the answer ``False``, never an
+exception.
+"""
+
+from __future__ import annotations
+
+import os
+
+__all__ = [
+    "CompileError",
+    "CurveMismatchError",
+    "CuzkError",
+    "DeviceError",
+    "FormatError",
+    "InputError",
+    "InternalError",
+    "KernelFault",
+    "LaunchError",
+    "NotInSubgroupError",
+    "NotOnCurveError",
+    "OutOfMemoryError",
+    "RangeError",
+    "SecurityWarning",
+    "ShapeError",
+    "UnsatisfiedError",
+]
+
+
+class CuzkError(Exception):
+    """Base of all errors raised on purpose.
+
+    Args:
+        what: What is wrong, in one sentence without a full stop.
+        where: The place: a file, a field, an index.
+        limit: The bound that was passed, with its value.
+        remedy: What the reader can do about it.
+    """
+
+    exit_code = 3
+
+    def __init__(
+        self, what: str, *, where: str | None = None, limit: str | None = None, remedy: str | None = None
+    ) -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.limit = limit
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.what}" if self.where else self.what
+        if self.limit:
+            text += f" (limit: {self.limit})"
+        if self.remedy:
+            text += f". To fix: {self.remedy}"
+        return text
+
+
+class InputError(CuzkError, ValueError):
+    """The caller, or a file the caller named, is wrong."""
+
+    exit_code = 2
+
+
+class FormatError(InputError):
+    """Bytes that do not parse.
+
+    Args:
+        what: As in CuzkError.
+        path: The file, if the bytes came from one.
+        section: Section number or name inside the file.
+        offset: Byte offset from the start of the file.
+        index: Index of the item (point, coefficient, entry) that is wrong.
+        limit: As in CuzkError.
+        remedy: As in CuzkError.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        section: int | str | None = None,
+        offset: int | None = None,
+        index: int | None = None,
+        limit: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.path = None if path is None else os.fspath(path)
+        self.section = section
+        self.offset = offset
+        self.index = index
+        places = [
+            None if self.path is None else self.path,
+            None if section is None else f"section {section}",
+            None if offset is None else f"byte {offset}",
+            None if index is None else f"item {index}",
+        ]
+        super().__init__(
+            what, where=": ".join(p for p in places if p is not None) or None, limit=limit, remedy=remedy
+        )
+
+
+class ShapeError(InputError):
+    """Sizes of arrays, keys, circuits or witnesses disagree."""
+
+
+class CurveMismatchError(InputError):
+    """Parts that were made for different curves, or a field no known curve has."""
+
+
+class RangeError(InputError):
+    """A number outside its allowed interval, such as a scalar >= r."""
+
+
+class NotOnCurveError(InputError):
+    """A point whose coordinates do not satisfy the curve equation."""
+
+
+class NotInSubgroupError(InputError):
+    """A point on the curve but outside the subgroup of prime order r."""
+
+
+class UnsatisfiedError(InputError):
+    """A witness that breaks a constraint; the message names the row and its three values."""
+
+
+class DeviceError(CuzkError, RuntimeError):
+    """The device, its driver, its compiler or its memory failed."""
+
+
+class CompileError(DeviceError):
+    """A kernel does not build."""
+
+
+class LaunchError(DeviceError):
+    """A kernel does not start, or ends abnormally."""
+
+
+class OutOfMemoryError(DeviceError):
+    """A buffer does not fit into the memory of the device."""
+
+
+class KernelFault(DeviceError):
+    """A kernel met a value that its contract excludes and wrote its fault word.
+
+    Args:
+        kernel: Exported kernel name.
+        code: Fault code, as kernels/fault codes define it.
+        index: Index of the element that the kernel was working on.
+        meaning: The code in words, where known.
+    """
+
+    def __init__(self, kernel: str, code: int, index: int, meaning: str | None = None) -> None:
+        self.kernel = kernel
+        self.code = code
+        self.index = index
+        self.meaning = meaning
+        words = f" ({meaning})" if meaning else ""
+        super().__init__(f"kernel {kernel} reported fault {code}{words} at index {index}")
+        self.args = (kernel, code, index, meaning)  # so that a pickled fault can be rebuilt
+
+
+class InternalError(CuzkError):
+    """An invariant of cuzk itself does not hold: a defect of ours, never of the input."""
+
+
+class SecurityWarning(UserWarning):
+    """The result is correct, but secrecy or soundness is weaker than a user would expect."""
