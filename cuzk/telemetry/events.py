@@ -1,0 +1,289 @@
+"""Recording of phases as a tree of events.
+
+A `Recorder` is handed to every phase; a phase opens a span with `recorder.phase(name)` and everything that
+it opens inside, on the same thread, becomes a child.  Work on another thread names its parent.  There is no
+global state: two recorders never see each other, and one recorder may be used from many threads.
+
+This module measures and stores.  It does not print (lines, table), write files (jsonl) or judge (tree).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from cuzk.errors import InternalError
+from cuzk.telemetry.phases import phase_spec
+
+__all__ = ["Event", "EventSink", "Recorder", "Span", "Tag"]
+
+#: What a tag may hold.
+Tag = str | int | float | bool
+
+#: Counter names that become the byte columns of an event instead of operation counts.
+_BYTES_UP = "bytes_up"
+_BYTES_DOWN = "bytes_down"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One finished phase.
+
+    Args:
+        id: Number of the event within its recorder, in order of start, from 0.
+        parent: `id` of the enclosing event, None at the root.
+        phase: Name from the phase table.
+        job: Caller's name for the proof or batch, may be empty.
+        partition: Index of the partition within the job, None if the job has none.
+        device: Device name such as "cpu" or "cuda:0", None for host-only work outside a device.
+        stream: Stream number on the device, None on the default stream.
+        thread: Identifier of the thread that ran it.
+        start_ns: Start on a monotonic clock, nanoseconds.
+        end_ns: End on the same clock, nanoseconds.
+        bytes_up: Bytes copied to the device in the phase, children included.
+        bytes_down: Bytes copied from the device in the phase, children included.
+        counts: Operation counts in the phase, children included, for devices that count.
+        variants: Variants in force, id to value.
+        build_key: Content key of the kernel build, None before one is known.
+        tags: Further facts about the run: traces of variants, sizes, clocks and throttle reasons.
+        failed: The phase ended by an exception.
+    """
+
+    id: int
+    parent: int | None
+    phase: str
+    job: str
+    partition: int | None
+    device: str | None
+    stream: int | None
+    thread: int
+    start_ns: int
+    end_ns: int
+    bytes_up: int
+    bytes_down: int
+    counts: Mapping[str, int]
+    variants: Mapping[str, str]
+    build_key: str | None
+    tags: Mapping[str, Tag]
+    failed: bool
+
+    @property
+    def duration_ns(self) -> int:
+        """Length of the phase in nanoseconds, children included."""
+        return self.end_ns - self.start_ns
+
+
+class EventSink(Protocol):
+    """Receives each event once, when its phase ends.  Calls are serialised by the recorder."""
+
+    def receive(self, event: Event) -> None:
+        """Take one finished event."""
+
+
+@dataclass(slots=True)
+class Span:
+    """A phase that is running.  Filled by the code inside the `with` block."""
+
+    id: int
+    phase: str
+    start_ns: int
+    bytes_up: int = 0
+    bytes_down: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    tags: dict[str, Tag] = field(default_factory=dict)
+
+    def add_bytes(self, *, up: int = 0, down: int = 0) -> None:
+        """Book copies that no counter of the device sees."""
+        self.bytes_up += up
+        self.bytes_down += down
+
+    def add_counts(self, **counts: int) -> None:
+        """Book operations that no counter of the device sees."""
+        for name, value in counts.items():
+            self.counts[name] = self.counts.get(name, 0) + value
+
+    def tag(self, **tags: Tag) -> None:
+        """Attach facts, for example the trace by which a variant proves that it ran."""
+        self.tags.update(tags)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What every event of one recorder view carries."""
+
+    job: str = ""
+    partition: int | None = None
+    device: str | None = None
+    stream: int | None = None
+    variants: Mapping[str, str] = field(default_factory=dict)
+    build_key: str | None = None
+    counters: Callable[[], Mapping[str, int]] | None = None
+    sync: Callable[[], None] | None = None
+
+
+class _Store:
+    """State that all views of one recorder share; every access holds `lock`."""
+
+    def __init__(self, sinks: Sequence[EventSink], clock: Callable[[], int]) -> None:
+        self.clock = clock
+        self.sinks = tuple(sinks)
+        self.lock = threading.Lock()
+        self.events: list[Event] = []
+        self.next_id = 0
+        self.open = threading.local()
+
+    def stack(self) -> list[Span]:
+        """Return the open spans of this thread, outermost first."""
+        if not hasattr(self.open, "spans"):
+            self.open.spans = []
+        spans: list[Span] = self.open.spans
+        return spans
+
+    def take_id(self) -> int:
+        with self.lock:
+            number = self.next_id
+            self.next_id += 1
+        return number
+
+    def publish(self, event: Event) -> None:
+        with self.lock:
+            self.events.append(event)
+            for sink in self.sinks:
+                sink.receive(event)
+
+
+class Recorder:
+    """Records phases; safe to use from several threads.
+
+    Args:
+        sinks: Receivers of finished events (timing lines, event file).
+        clock: Monotonic clock in nanoseconds; tests inject their own.
+
+    Example:
+        >>> ticks = iter(range(0, 100, 10))
+        >>> recorder = Recorder(clock=lambda: next(ticks))
+        >>> with recorder.phase("ntt_msm_h"):
+        ...     with recorder.phase("ntt_h") as span:
+        ...         span.tag(transforms=7)
+        >>> [(event.phase, event.parent, event.duration_ns) for event in recorder.events]
+        [('ntt_h', 0, 10), ('ntt_msm_h', None, 30)]
+    """
+
+    def __init__(
+        self, sinks: Sequence[EventSink] = (), *, clock: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
+        self._store = _Store(sinks, clock)
+        self._context = _Context()
+
+    def scoped(self, **context: Any) -> Recorder:
+        """Return a view on the same recorder whose events carry more context.
+
+        Args:
+            **context: Any of job, partition, device, stream, variants, build_key; `counters`, a function that
+                returns the device's running totals (differences over a span are booked on its event); `sync`,
+                a function that waits for the device, called before each clock reading so that a phase holds
+                the kernels it launched (without it, asynchronous work is booked where the host waits).
+
+        Returns:
+            A view; this recorder is left as it was.
+
+        Raises:
+            InternalError: A name is none of these.
+        """
+        unknown = sorted(set(context) - set(_Context.__dataclass_fields__))
+        if unknown:
+            known = ", ".join(_Context.__dataclass_fields__)
+            raise InternalError(f"recorder context {unknown} is unknown", limit=f"possible: {known}")
+        view = Recorder.__new__(Recorder)
+        view._store = self._store
+        view._context = replace(self._context, **context)
+        return view
+
+    @property
+    def events(self) -> list[Event]:
+        """Finished events, in order of their end.  A copy."""
+        with self._store.lock:
+            return list(self._store.events)
+
+    @contextmanager
+    def phase(self, name: str, *, parent: Span | None = None, **tags: Tag) -> Iterator[Span]:
+        """Open a span for the duration of a `with` block.
+
+        Args:
+            name: Phase name from the table.
+            parent: Enclosing span where it belongs to another thread; by default the innermost open one here.
+            **tags: Facts to attach.
+
+        Yields:
+            The running span.
+
+        Raises:
+            InternalError: Unknown phase, or one that does not belong under its parent.
+        """
+        stack = self._store.stack()
+        above = parent if parent is not None else (stack[-1] if stack else None)
+        phase_spec(name, above.phase if above is not None else "")
+        before = self._read_counters()
+        span = Span(id=self._store.take_id(), phase=name, start_ns=self._now(), tags=dict(tags))
+        stack.append(span)
+        failed = True
+        try:
+            yield span
+            failed = False
+        finally:
+            stack.remove(span)
+            # After a failure the device may be unusable; waiting for it could hide the first error.
+            end_ns = self._store.clock() if failed else self._now()
+            counts = {} if failed else _difference(before, self._read_counters())
+            self._store.publish(self._finish(span, above, end_ns, counts, failed))
+
+    def _now(self) -> int:
+        if self._context.sync is not None:
+            self._context.sync()
+        return self._store.clock()
+
+    def _read_counters(self) -> Mapping[str, int]:
+        return dict(self._context.counters()) if self._context.counters is not None else {}
+
+    def _finish(
+        self, span: Span, above: Span | None, end_ns: int, counts: dict[str, int], failed: bool
+    ) -> Event:
+        for name, value in span.counts.items():
+            counts[name] = counts.get(name, 0) + value
+        bytes_up = counts.pop(_BYTES_UP, 0) + span.bytes_up
+        bytes_down = counts.pop(_BYTES_DOWN, 0) + span.bytes_down
+        context = self._context
+        return Event(
+            id=span.id,
+            parent=above.id if above is not None else None,
+            phase=span.phase,
+            job=context.job,
+            partition=context.partition,
+            device=context.device,
+            stream=context.stream,
+            thread=threading.get_ident(),
+            start_ns=span.start_ns,
+            end_ns=end_ns,
+            bytes_up=bytes_up,
+            bytes_down=bytes_down,
+            counts=counts,
+            variants=dict(context.variants),
+            build_key=context.build_key,
+            tags=dict(span.tags),
+            failed=failed,
+        )
+
+
+def _difference(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
+    """Return how far each counter moved, leaving out those that stood still."""
+    moved = {name: value - before.get(name, 0) for name, value in after.items()}
+    backwards = sorted(name for name, value in moved.items() if value < 0)
+    if backwards:
+        raise InternalError(
+            f"counters {backwards} ran backwards inside a phase", remedy="reset counters between proofs only"
+        )
+    return {name: value for name, value in moved.items() if value}
