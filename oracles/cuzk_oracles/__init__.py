@@ -1,0 +1,16 @@
+"""Slow, obvious, independent implementations of everything that the cuzk kernels compute.
+
+Each module is written for reading: plain Python ints, the definition from the book, no shared code with
+`cuzk`. Nothing here imports `cuzk`, NumPy, the fuzzing harness or the tests; only `cuzk_oracles.third_party`
+imports other libraries, each lazily. Every oracle is itself checked by a second one (`registry.FAMILIES` says
+by which).
+
+Values: field elements are ints in standard form, 0 <= x < modulus, unless a name ends in `_mont`.
+Elements of Fp2 = Fp[u]/(u^2 + 1) are tuples (c0, c1). Affine points are tuples (x, y); infinity is None.
+
+    fields fp2 curve encoding   field and group arithmetic, parameters, point encodings
+    ntt msm spmv vec            transforms, multi-scalar multiplication, sparse product, element-wise
+    operations qap groth16 trapdoor toy    the proof system: quotient, set-up, prover, exact expected proofs,
+    toy engine verify parsers              pairing check through other libraries; second readers of the file
+    formats edge_values registry        named edge classes; which kernel family is checked by what
+"""
