@@ -1,0 +1,217 @@
+"""The protocol that every device follows, and what its implementations share.
+
+A device allocates arrays, copies them up and down, and launches kernels by name.  It knows nothing of
+curves or phases.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk.errors import InternalError, KernelFault
+
+DeviceKind = Literal["cpu", "emu", "cuda"]
+
+
+#: An array of some device: ``numpy.ndarray`` on the host devices, ``cupy.ndarray`` on ``cuda``.  Operations use its
+#: shape, dtype and nbytes, reshape it, slice it along the first axis, and otherwise hand it on.
+Array: TypeAlias = Any
+
+
+@dataclass(frozen=True)
+class DeviceLimits:
+    """What launch plans are computed from.
+
+    Attributes:
+        num_sms: Multiprocessors of a GPU, worker threads of ``cpu``, 1 on ``emu``.
+        max_threads: Most threads in a block; 1 on ``cpu``.
+        warp: Threads that shuffle together; 1 on ``cpu``.
+        shared_bytes: Shared memory a block may have.
+        memory_bytes: Memory that arrays may take, bytes.
+        gpu_like: Whether work should be cut for thousands of threads (``cuda``, ``emu``) or for a few cores.
+    """
+
+    num_sms: int
+    max_threads: int
+    warp: int
+    shared_bytes: int
+    memory_bytes: int
+    gpu_like: bool
+
+
+@dataclass(frozen=True)
+class KernelSpec:
+    """What a launch needs to know of a kernel: index in the module, fields in order, most threads a block."""
+
+    name: str
+    index: int
+    fields: tuple[tuple[str, str], ...]
+    max_threads: int
+
+
+#: FaultCode of args.cuh, as the end of a sentence.
+FAULTS: Mapping[int, str] = {
+    1: "a field element is not reduced (>= its modulus)",
+    2: "a scalar does not fit the plan's scalar_bits, or is >= r",
+    3: "a point is not on the curve",
+    4: "a point is outside the prime-order subgroup",
+    5: "an index points outside its array",
+    6: "threads of one group do not meet at one barrier",
+    7: "a shuffle reads a lane that does not exist",
+    8: "shared memory outside the launch's size is used",
+}
+
+
+def kernel_table(
+    kernels: Iterable[tuple[str, list[tuple[str, str]], int]],
+) -> dict[str, KernelSpec]:
+    """Index a native module's ``kernels()`` by name."""
+    return {
+        name: KernelSpec(name, index, tuple((f, k) for f, k in fields), max_threads)
+        for index, (name, fields, max_threads) in enumerate(kernels)
+    }
+
+
+class Device(ABC):
+    """One place where kernels run.
+
+    Attributes:
+        kind: "cpu", "emu" or "cuda".
+        name: What to call it in messages, such as "cuda:0 (NVIDIA H200)".
+        limits: What plans may assume.
+        build_key: Content key of the kernels that run here.
+    """
+
+    kind: DeviceKind
+    name: str
+    limits: DeviceLimits
+    build_key: str
+
+    def __init__(self) -> None:
+        self._counts = {"launches": 0, "bytes_up": 0, "bytes_down": 0}
+
+    # -- memory
+
+    @abstractmethod
+    def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
+        """Return a new array; its content is undefined (poison on ``emu``) unless ``zero``."""
+
+    @abstractmethod
+    def upload(self, array: npt.NDArray[Any]) -> Array:
+        """Copy a host array to the device."""
+
+    @abstractmethod
+    def download(self, array: Array) -> npt.NDArray[Any]:
+        """Copy a device array to the host, after everything launched before.  Checks faults."""
+
+    @abstractmethod
+    def fill_zero(self, array: Array) -> None:
+        """Set every byte of an array (or of a slice along its first axis) to zero, in launch order."""
+
+    # -- launches
+
+    @property
+    @abstractmethod
+    def kernels(self) -> Mapping[str, KernelSpec]:
+        """Every kernel that can be launched."""
+
+    @abstractmethod
+    def _pointer(self, array: Array) -> int:
+        """Return the address of a device array; raise InternalError for an array of another device."""
+
+    @abstractmethod
+    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
+        """Launch with packed arguments."""
+
+    def launch(
+        self, kernel: str, *, grid: int, block: int, shared_bytes: int = 0, **args: Array | int
+    ) -> None:
+        """Launch a kernel.
+
+        Args:
+            kernel: Exported name, such as "ntt_pass_bn254_fr".
+            grid: Blocks; 0 launches nothing.
+            block: Threads in a block.
+            shared_bytes: Shared memory of a block.
+            args: One value for each field of the kernel's argument struct: an array of this device, 0 for
+                a null pointer, or an integer.
+
+        Raises:
+            InternalError: Unknown kernel, missing or unknown field, wrong kind of value, impossible shape.
+            KernelFault: The kernel wrote a fault word (on ``cuda``, synchronize() reports it).
+        """
+        spec = self.kernels.get(kernel)
+        if spec is None:
+            raise InternalError(f"{self.name} has no kernel {kernel!r}")
+        if not (0 <= grid < 2**31 and 1 <= block <= min(spec.max_threads, self.limits.max_threads)):
+            raise InternalError(
+                f"{kernel}: cannot launch {grid} blocks of {block} threads "
+                f"(at most {min(spec.max_threads, self.limits.max_threads)} threads on {self.name})"
+            )
+        if shared_bytes > self.limits.shared_bytes:
+            raise InternalError(
+                f"{kernel}: {shared_bytes} bytes of shared memory asked, {self.limits.shared_bytes} exist"
+            )
+        packed = self._pack(spec, args)
+        if grid:
+            self._counts["launches"] += 1
+            self._run(spec, grid, block, shared_bytes, packed)
+
+    def _pack(self, spec: KernelSpec, args: Mapping[str, Array | int]) -> bytes:
+        names = [name for name, _ in spec.fields]
+        if set(names) != set(args):
+            missing, unknown = sorted(set(names) - set(args)), sorted(set(args) - set(names))
+            raise InternalError(f"{spec.name}: missing arguments {missing}, unknown arguments {unknown}")
+        words = []
+        for name, kind in spec.fields:
+            value = args[name]
+            if isinstance(value, (int, np.integer)):
+                if kind != "i" and value != 0:
+                    raise InternalError(f"{spec.name}: {name} is a pointer, not the integer {value}")
+                words.append(int(value) & 0xFFFFFFFFFFFFFFFF)
+            elif kind == "i":
+                raise InternalError(f"{spec.name}: {name} is an integer, not an array")
+            else:
+                words.append(self._pointer(value))
+        return struct.pack(f"<{len(words)}Q", *words)
+
+    @abstractmethod
+    def synchronize(self) -> None:
+        """Wait for everything launched.
+
+        Raises:
+            KernelFault: A kernel reported bad data.
+            LaunchError: The device failed.
+        """
+
+    # -- the rest
+
+    @property
+    def host(self) -> Device:
+        """The device on which a handful of scalar multiplications is cheapest."""
+        return self
+
+    def counters(self) -> dict[str, int]:
+        """Counts since the last reset: launches and bytes; on ``emu`` field and point operations too."""
+        return dict(self._counts)
+
+    def reset_counters(self) -> None:
+        """Set every counter to zero."""
+        for key in self._counts:
+            self._counts[key] = 0
+
+    def __repr__(self) -> str:
+        return f"<Device {self.name}>"
+
+
+def raise_fault(kernel: str, code: int, index: int) -> None:
+    """Raise the KernelFault for a fault word, if it holds a fault."""
+    if code:
+        raise KernelFault(kernel, code, index, FAULTS.get(code, f"fault code {code}"))

@@ -1,0 +1,228 @@
+"""The ``cuda`` device: CuPy arrays, kernels from the content-keyed cache, one stream in launch order.
+
+CuPy is imported when a device is opened, never before.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import re
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk.device import builder
+from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
+from cuzk.errors import DeviceError, InternalError, LaunchError, OutOfMemoryError
+
+#: Shared memory a block may use without asking the driver for more; plans stay within it.
+DEFAULT_SHARED_BYTES = 48 << 10
+#: Launches between two looks at the fault word are named in a fault only if they are this recent.
+RECENT_LAUNCHES = 64
+
+
+def available() -> bool:
+    """Whether CuPy is installed and sees a usable GPU.  Never raises."""
+    try:
+        import cupy
+    except ImportError:
+        return False
+    return bool(cupy.cuda.is_available())
+
+
+class CudaDevice(Device):
+    """One GPU.
+
+    Args:
+        ordinal: Index of the GPU.
+        progress: Called with (module, done, total) while kernels are compiled.
+    """
+
+    kind = "cuda"
+
+    def __init__(self, ordinal: int = 0, progress: Callable[[str, int, int], None] | None = None) -> None:
+        super().__init__()
+        self._cupy = cp = _import_cupy()
+        count = cp.cuda.runtime.getDeviceCount()
+        if ordinal >= count:
+            raise DeviceError(f"there is no GPU {ordinal}; this machine has {count} (0 to {count - 1})")
+        self._device = cp.cuda.Device(ordinal)
+        self._pid = os.getpid()
+        self._progress = progress
+        self._lock = threading.Lock()
+        self._modules: dict[tuple[str, str], Any] = {}
+        self._functions: dict[str, Any] = {}
+        self._recent: list[str] = []
+        properties = cp.cuda.runtime.getDeviceProperties(ordinal)
+        self.arch = f"{properties['major']}{properties['minor']}"
+        if int(self.arch) < 80:
+            raise DeviceError(f"GPU {ordinal} has compute capability {self.arch}; 8.0 or newer is needed")
+        with self._device:
+            self._stream = cp.cuda.Stream(non_blocking=True)
+            self._fault = cp.zeros(2, np.uint64)
+            free, _ = cp.cuda.runtime.memGetInfo()
+        model = (
+            properties["name"].decode() if isinstance(properties["name"], bytes) else str(properties["name"])
+        )
+        self.name = f"cuda:{ordinal} ({model})"
+        self.limits = DeviceLimits(
+            num_sms=int(properties["multiProcessorCount"]), max_threads=1024, warp=32,
+            shared_bytes=DEFAULT_SHARED_BYTES, memory_bytes=int(free), gpu_like=True,
+        )  # fmt: skip
+        self.build_key = builder.module_key("all", "all", self.arch)
+        # Field names come from the host build of the same sources; the GPU build has the same structs.
+        self._kernels = kernel_table(_host_module().kernels())
+
+    @property
+    def kernels(self) -> Mapping[str, KernelSpec]:
+        return self._kernels
+
+    @functools.cached_property
+    def _host(self) -> Device:
+        from cuzk.device.host import CpuDevice
+
+        return CpuDevice()
+
+    @property
+    def host(self) -> Device:
+        return self._host
+
+    # -- memory
+
+    def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
+        cp = self._cupy
+        try:
+            with self._device, self._stream:
+                result: Array = cp.zeros(shape, dtype) if zero else cp.empty(shape, dtype)
+        except cp.cuda.memory.OutOfMemoryError as error:
+            nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+            free, total = self._device.mem_info
+            raise OutOfMemoryError(
+                f"{self.name}: an array of {nbytes} bytes does not fit; {free} of {total} bytes are free",
+                remedy="close other programs on this GPU, prove a smaller circuit, or use --device cpu",
+            ) from error
+        return result
+
+    def upload(self, array: npt.NDArray[Any]) -> Array:
+        result: Any = self.alloc(array.shape, array.dtype)
+        with self._device, self._stream:
+            result.set(np.ascontiguousarray(array), stream=self._stream)
+        self._counts["bytes_up"] += array.nbytes
+        return result
+
+    def download(self, array: Array) -> npt.NDArray[Any]:
+        self.synchronize()
+        with self._device, self._stream:
+            result: npt.NDArray[Any] = array.get(stream=self._stream)
+        self._stream.synchronize()
+        self._counts["bytes_down"] += array.nbytes
+        return result
+
+    def fill_zero(self, array: Array) -> None:
+        with self._device, self._stream:
+            array.data.memset_async(0, array.nbytes, self._stream)
+
+    def _pointer(self, array: Array) -> int:
+        if not isinstance(array, self._cupy.ndarray) or not array.flags.c_contiguous:
+            raise InternalError(
+                f"{self.name}: {type(array).__name__} is not a contiguous array of this device"
+            )
+        return int(array.data.ptr) if array.size else 0
+
+    # -- launches
+
+    def load(self, curve: str, families: tuple[str, ...] = ("fr", "g1", "g2")) -> None:
+        """Compile (in parallel) and load the modules of one curve before they are needed."""
+        pairs = [(curve, family) for family in families if (curve, family) not in self._modules]
+        built = builder.build_all(self.arch, pairs, progress=self._progress)
+        with self._device, self._lock:
+            for module in built:
+                loaded = self._cupy.RawModule(path=str(module.path))
+                self._modules[module.curve, module.family] = loaded
+
+    def _function(self, kernel: str) -> Any:
+        if kernel not in self._functions:
+            curve, family = _module_of(kernel)
+            if (curve, family) not in self._modules:
+                self.load(curve, (family,))
+            with self._device:
+                self._functions[kernel] = self._modules[curve, family].get_function(kernel)
+        return self._functions[kernel]
+
+    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
+        if os.getpid() != self._pid:
+            raise DeviceError(
+                f"{self.name} was opened before fork; open the device again in the child process"
+            )
+        function = self._function(spec.name)
+        # cuLaunchKernel takes an array of pointers to the arguments: the struct, then the fault word's address.
+        struct = ctypes.create_string_buffer(packed, len(packed))
+        fault = ctypes.c_uint64(int(self._fault.data.ptr))
+        pointers = (ctypes.c_void_p * 2)(ctypes.addressof(struct), ctypes.addressof(fault))
+        self._recent.append(spec.name)
+        del self._recent[:-RECENT_LAUNCHES]
+        try:
+            with self._device:
+                self._cupy.cuda.driver.launchKernel(
+                    function.ptr, grid, 1, 1, block, 1, 1, shared_bytes, self._stream.ptr,
+                    ctypes.addressof(pointers), 0,
+                )  # fmt: skip
+        except self._cupy.cuda.driver.CUDADriverError as error:
+            raise LaunchError(f"{spec.name} does not start on {self.name}: {error}") from error
+
+    def synchronize(self) -> None:
+        cp = self._cupy
+        try:
+            with self._device:
+                self._stream.synchronize()
+                code, index = (int(v) for v in self._fault.get(stream=self._stream))
+                self._stream.synchronize()
+        except (cp.cuda.runtime.CUDARuntimeError, cp.cuda.driver.CUDADriverError) as error:
+            raise LaunchError(
+                f"{self.name} failed ({error}) in one of: {', '.join(dict.fromkeys(self._recent))}",
+                remedy="start a new process; a CUDA context does not recover from this",
+            ) from error
+        if code:
+            with self._device, self._stream:
+                self._fault.fill(0)
+            raise_fault(" or ".join(dict.fromkeys(self._recent[-4:])), code, index)
+
+
+def _import_cupy() -> Any:
+    try:
+        import cupy
+    except ImportError as error:
+        raise DeviceError(
+            "the cuda device needs CuPy", remedy="pip install 'cuzk[cuda13]' (or cuda12 for CUDA 12 drivers)"
+        ) from error
+    if not cupy.cuda.is_available():
+        raise DeviceError(
+            "CuPy finds no usable GPU",
+            remedy="check nvidia-smi and the driver's CUDA version, or use --device cpu",
+        )
+    return cupy
+
+
+def _host_module() -> Any:
+    from cuzk.device.host import CpuDevice
+
+    return CpuDevice(threads=1)._module
+
+
+_FAMILY = re.compile(r"_(bls12_381|bn254|toy)_(fr|g1|g2)$")
+
+
+def _module_of(kernel: str) -> tuple[str, str]:
+    """Which module exports a kernel: by its suffix, else the fields module.
+
+    Field kernels of the "fields" module end in a field's name (``field_op_bn254_fr``): their prefix decides.
+    """
+    match = _FAMILY.search(kernel)
+    if match and not kernel.startswith(("field_", "word_")):
+        return match[1], match[2]
+    return "any", "fields"

@@ -1,0 +1,202 @@
+"""The two host devices: ``cpu`` (fast, group width 1) and ``emu`` (the GPU's own code as fibers)."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib
+import os
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+import psutil
+
+from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
+from cuzk.errors import DeviceError, InternalError, KernelFault
+
+Schedule = Literal["ascending", "descending", "random_thread", "random_warp", "last_block_first"]
+SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
+
+#: Bytes the emulator writes before a kernel may read or write: in fresh arrays, and around them.
+POISON = 0xA5
+#: Untouched bytes kept on either side of an emulated array; a multiple of the alignment that kernels rely on.
+CANARY_BYTES = 128
+
+
+class HostDevice(Device):
+    """What both host devices share: NumPy arrays, launches that finish before they return."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pid = os.getpid()
+
+    def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
+        return np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
+
+    def upload(self, array: npt.NDArray[Any]) -> Array:
+        self._counts["bytes_up"] += array.nbytes
+        # A read-only or memory-mapped array is used in place: kernels get it as a pointer to const.
+        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+    def download(self, array: Array) -> npt.NDArray[Any]:
+        self._counts["bytes_down"] += array.nbytes
+        return np.array(array, copy=True)
+
+    def fill_zero(self, array: Array) -> None:
+        array[...] = 0
+
+    def _pointer(self, array: Array) -> int:
+        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+            raise InternalError(
+                f"{self.name}: {type(array).__name__} is not a contiguous array of this device"
+            )
+        return array.ctypes.data if array.size else 0
+
+    def synchronize(self) -> None:
+        return None
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._pid:
+            raise DeviceError(
+                f"{self.name} was opened before fork; open the device again in the child process"
+            )
+
+
+class CpuDevice(HostDevice):
+    """The kernels compiled for the host with 64-bit limbs, one thread a block, on all cores.
+
+    Args:
+        threads: Worker threads; all cores this process may use by default.
+        portable: Use the baseline x86-64 build even where BMI2 and ADX exist.
+    """
+
+    kind = "cpu"
+
+    def __init__(self, threads: int | None = None, *, portable: bool = False) -> None:
+        super().__init__()
+        self.threads = threads or len(os.sched_getaffinity(0))
+        fast = not portable and _has_bmi2_adx()
+        self._module = _load("_cpu_v3" if fast else "_cpu")
+        self._kernels = kernel_table(self._module.kernels())
+        self.name = f"cpu ({self.threads} threads, {'bmi2+adx' if fast else 'portable'})"
+        self.build_key = _module_key(self._module.__file__)
+        self.limits = DeviceLimits(
+            num_sms=self.threads, max_threads=1, warp=1, shared_bytes=1 << 20,
+            memory_bytes=psutil.virtual_memory().available, gpu_like=False,
+        )  # fmt: skip
+
+    @property
+    def kernels(self) -> Mapping[str, KernelSpec]:
+        return self._kernels
+
+    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
+        self._check_process()
+        code, index = self._module.launch(spec.index, packed, grid, shared_bytes, self.threads)
+        raise_fault(spec.name, code, index)
+
+
+class EmuDevice(HostDevice):
+    """The kernels compiled for the host with the GPU's 32-bit limbs, as threads, warps and blocks.
+
+    Fresh arrays are poisoned, and canaries around them are checked after every launch.
+
+    Args:
+        schedule: In which order ready threads and blocks run.
+        seed: Seed of the random schedules.
+        resident: Blocks that interleave; more than one lets blocks run into each other's writes.
+    """
+
+    kind = "emu"
+
+    def __init__(self, schedule: Schedule = "ascending", seed: int = 0, resident: int = 1) -> None:
+        super().__init__()
+        if schedule not in SCHEDULES:
+            raise DeviceError(f"unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
+        self._module = _load("_emu")
+        self._kernels = kernel_table(self._module.kernels())
+        self._schedule, self._seed, self._resident = SCHEDULES.index(schedule), seed, resident
+        self._guarded: dict[int, tuple[weakref.ref[npt.NDArray[np.uint8]], int, int]] = {}
+        self.name = f"emu ({schedule}, seed {seed})"
+        self.build_key = _module_key(self._module.__file__)
+        self.limits = DeviceLimits(
+            num_sms=1, max_threads=1024, warp=32, shared_bytes=48 << 10,
+            memory_bytes=psutil.virtual_memory().available, gpu_like=True,
+        )  # fmt: skip
+
+    @property
+    def kernels(self) -> Mapping[str, KernelSpec]:
+        return self._kernels
+
+    def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
+        kind = np.dtype(dtype)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        whole = np.full(nbytes + 2 * CANARY_BYTES + 64, POISON, np.uint8)
+        start = CANARY_BYTES + (-(whole.ctypes.data + CANARY_BYTES)) % 64
+        inner = whole[start : start + nbytes]
+        if zero:
+            inner[...] = 0
+        result = inner.view(kind).reshape(shape)
+        self._guarded[whole.ctypes.data] = (weakref.ref(whole), start, nbytes)
+        return result
+
+    def upload(self, array: npt.NDArray[Any]) -> Array:
+        result = self.alloc(array.shape, array.dtype)
+        result[...] = array
+        self._counts["bytes_up"] += array.nbytes
+        return result
+
+    def check_canaries(self, kernel: str) -> None:
+        """Raise KernelFault if a kernel wrote next to one of the living arrays."""
+        for key, (ref, start, nbytes) in list(self._guarded.items()):
+            whole = ref()
+            if whole is None:
+                del self._guarded[key]
+            elif not ((whole[:start] == POISON).all() and (whole[start + nbytes :] == POISON).all()):
+                raise KernelFault(kernel, 5, nbytes, f"a write landed beside an array of {nbytes} bytes")
+
+    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
+        self._check_process()
+        code, index = self._module.launch(
+            spec.index, packed, grid, block, shared_bytes, self._schedule, self._seed, self._resident
+        )
+        raise_fault(spec.name, code, index)
+        self.check_canaries(spec.name)
+
+    def counters(self) -> dict[str, int]:
+        return super().counters() | dict(self._module.counters())
+
+    def reset_counters(self) -> None:
+        super().reset_counters()
+        self._module.reset_counters()
+
+
+def _load(name: str) -> Any:
+    try:
+        return importlib.import_module(f"cuzk.{name}")
+    except ImportError as error:
+        raise DeviceError(
+            f"the compiled kernels cuzk.{name} are missing or do not load ({error}); "
+            "install the package with `pip install .` on a machine with a C++17 compiler"
+        ) from error
+
+
+@functools.cache
+def _has_bmi2_adx() -> bool:
+    """Whether this processor runs the faster build (x86-64-v3 and ADX)."""
+    needed = {"bmi1", "bmi2", "adx", "avx2", "fma", "movbe", "f16c"}
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("flags"):
+                return needed <= set(line.split(":", 1)[1].split())
+    except OSError:
+        pass
+    return False
+
+
+@functools.cache
+def _module_key(path: str) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
