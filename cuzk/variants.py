@@ -1,7 +1,7 @@
 """The registry of optimisation variants: every choice that changes how a proof is made, never which proof.
 
-A row exists only for code that exists.  Each names the phase it acts in, its values, what it promises, what it
-was expected to gain before anybody measured it, and the event tag by which a run proves that it took effect.
+A row exists only for code that exists.  Each names the phase it acts in, its values, what it promises, what
+it gains by forecast (written before a measurement), and the event tag by which a run proves that it acted.
 The promise common to all: with the same inputs and blinding, every value gives the same proof bytes.
 """
 
@@ -82,8 +82,8 @@ _ROWS = (
         phase=("batch_add", "tail_msm", "b_g2_msm"),
         values=("split", "none"),
         default="split",
-        promise="The same sums; with `split`, bases of scalar one are added up and those of zero left out.",
-        forecast="split saves 60 to 90% of tail_msm on circuits made of bits, and costs 2% on full-width ones.",
+        promise="The same sums; `split` adds up the bases of scalar one and leaves out those of scalar zero.",
+        forecast="split saves 60 to 90% of tail_msm on circuits made of bits, and costs 2% on others.",
         trace="M2",
     ),
 )
@@ -143,9 +143,10 @@ def resolve(settings: Iterable[str] | Mapping[str, str] = ()) -> dict[str, str]:
         >>> resolve(["D4=12"])["D4"]
         '12'
     """
-    texts = [f"{key}={value}" for key, value in settings.items()] if isinstance(settings, Mapping) else settings
+    if isinstance(settings, Mapping):
+        settings = [f"{key}={value}" for key, value in settings.items()]
     chosen: dict[str, str] = {}
-    for text in texts:
+    for text in settings:
         identifier, value = parse_setting(text)
         if chosen.setdefault(identifier, value) != value:
             raise InputError(
