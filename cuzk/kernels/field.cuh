@@ -1,0 +1,227 @@
+// Prime fields in Montgomery form: one template for every modulus and limb type.
+//
+// Params P (generated): BITS, modulus(i) / r(i) / r2(i) (64-bit limbs of p, R mod p, R^2 mod p), NINV64 = -p^-1 mod 2^64,
+// and log2 R = WORD_BITS * WORDS.  Every element is < p before and after every function.
+#pragma once
+#include "field_mul32.cuh"
+#include "field_mul64.cuh"
+#include "generated/constants.cuh"
+
+namespace cuzk {
+
+/// Which counters an operation belongs to: base field, scalar field, or none (fields that only tests use).
+enum class FieldRole { none, base, scalar };
+template <class P> struct RoleOf { static constexpr FieldRole value = FieldRole::none; };
+template <> struct RoleOf<bls12_381_fp> { static constexpr FieldRole value = FieldRole::base; };
+template <> struct RoleOf<bls12_381_fr> { static constexpr FieldRole value = FieldRole::scalar; };
+template <> struct RoleOf<bn254_fp> { static constexpr FieldRole value = FieldRole::base; };
+template <> struct RoleOf<bn254_fr> { static constexpr FieldRole value = FieldRole::scalar; };
+template <> struct RoleOf<toy_fp> { static constexpr FieldRole value = FieldRole::base; };
+template <> struct RoleOf<toy_fr> { static constexpr FieldRole value = FieldRole::scalar; };
+
+template <class P> CUZK_FN_INLINE void count_field([[maybe_unused]] CounterId base, [[maybe_unused]] CounterId scalar) {
+    if constexpr (RoleOf<P>::value == FieldRole::base) CUZK_COUNT(base);
+    if constexpr (RoleOf<P>::value == FieldRole::scalar) CUZK_COUNT(scalar);
+}
+
+/// The modulus as limbs of type L.
+template <class P, class L> struct ModulusLimbs {
+    static constexpr int BITS = 8 * int(sizeof(L));
+    static CUZK_CONST_FN L of(u64 word, int i) { return L(word >> (BITS * (i % (64 / BITS)))); }
+    static CUZK_CONST_FN L limb(int i) { return of(P::modulus(i * BITS / 64), i); }
+    static CUZK_CONST_FN L one(int i) { return of(P::r(i * BITS / 64), i); }
+    static CUZK_CONST_FN L r2(int i) { return of(P::r2(i * BITS / 64), i); }
+    static CUZK_CONST_FN L ninv() { return L(P::NINV64); }
+};
+
+/// log2 of the Montgomery radix.
+template <class P> inline constexpr int MONT_BITS = P::WORD_BITS * P::WORDS;
+
+/// Bytes to align an element to: full vectors where its size is a multiple of them, else one 64-bit limb; elements of
+/// the tiny test fields, which are shorter than that, only live in registers.
+template <class P> inline constexpr int FIELD_ALIGN =
+    MONT_BITS<P> % (8 * VECTOR_ALIGN_BYTES) == 0 ? VECTOR_ALIGN_BYTES : MONT_BITS<P> % 64 == 0 ? 8 : P::WORD_BITS / 8;
+
+template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
+    using Params = P;
+    using Limb = L;
+    using M = ModulusLimbs<P, L>;
+    static constexpr int N = MONT_BITS<P> / (8 * int(sizeof(L)));
+    static constexpr int SPARE_BITS = P::SPARE_BITS;
+
+    L limb[N];
+
+    static CUZK_FN Field zero() {
+        Field r;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) r.limb[i] = 0;
+        return r;
+    }
+    /// R mod p.
+    static CUZK_FN Field one() {
+        Field r;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) r.limb[i] = M::one(i);
+        return r;
+    }
+
+    CUZK_FN bool is_zero() const {
+        L acc = 0;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) acc = L(acc | limb[i]);
+        return acc == 0;
+    }
+    CUZK_FN bool operator==(const Field& o) const {
+        L acc = 0;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) acc = L(acc | (limb[i] ^ o.limb[i]));
+        return acc == 0;
+    }
+    CUZK_FN bool operator!=(const Field& o) const { return !(*this == o); }
+
+    /// Is the stored number < p?  The one function that accepts any limbs.
+    CUZK_FN bool is_reduced() const {
+        Carry<L> c;
+        (void)sub_cc(limb[0], M::limb(0), c);
+        CUZK_UNROLL
+        for (int i = 1; i < N; ++i) (void)subc_cc(limb[i], M::limb(i), c);
+        return subc(L(0), L(0), c) != 0;
+    }
+
+    /// t mod p for t in [0, 2p), `top` being the bit above limb N - 1.
+    static CUZK_FN_INLINE Field reduce_once(const L* t, L top) {
+        Field s;
+        Carry<L> c;
+        s.limb[0] = sub_cc(t[0], M::limb(0), c);
+        CUZK_UNROLL
+        for (int i = 1; i < N; ++i) s.limb[i] = subc_cc(t[i], M::limb(i), c);
+        L borrow = SPARE_BITS == 0 ? subc(top, L(0), c) : subc(L(0), L(0), c);
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) s.limb[i] = borrow ? t[i] : s.limb[i];
+        return s;
+    }
+
+    CUZK_FN Field operator+(const Field& o) const {
+        count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
+        L t[N];
+        Carry<L> c;
+        t[0] = add_cc(limb[0], o.limb[0], c);
+        CUZK_UNROLL
+        for (int i = 1; i < N; ++i) t[i] = addc_cc(limb[i], o.limb[i], c);
+        L top = SPARE_BITS == 0 ? addc(L(0), L(0), c) : L(0);
+        return reduce_once(t, top);
+    }
+    CUZK_FN Field operator-(const Field& o) const {
+        count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
+        Field r;
+        Carry<L> c;
+        r.limb[0] = sub_cc(limb[0], o.limb[0], c);
+        CUZK_UNROLL
+        for (int i = 1; i < N; ++i) r.limb[i] = subc_cc(limb[i], o.limb[i], c);
+        L mask = subc(L(0), L(0), c);
+        r.limb[0] = add_cc(r.limb[0], L(M::limb(0) & mask), c);
+        CUZK_UNROLL
+        for (int i = 1; i < N - 1; ++i) r.limb[i] = addc_cc(r.limb[i], L(M::limb(i) & mask), c);
+        if (N > 1) r.limb[N - 1] = addc(r.limb[N - 1], L(M::limb(N - 1) & mask), c);
+        return r;
+    }
+    CUZK_FN Field operator-() const {
+        count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
+        bool zero = is_zero();
+        Field r;
+        Carry<L> c;
+        r.limb[0] = sub_cc(M::limb(0), limb[0], c);
+        CUZK_UNROLL
+        for (int i = 1; i < N; ++i) r.limb[i] = subc_cc(M::limb(i), limb[i], c);
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) r.limb[i] = zero ? L(0) : r.limb[i];
+        return r;
+    }
+    /// -a if negate, else a.
+    CUZK_FN Field cneg(bool negate) const {
+        Field n = -*this, r;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) r.limb[i] = negate ? n.limb[i] : limb[i];
+        return r;
+    }
+    CUZK_FN Field dbl() const { return *this + *this; }
+
+    /// a * b * R^-1 mod p.
+    CUZK_FN_HEAVY Field operator*(const Field& o) const {
+        count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+        return product(*this, o);
+    }
+    /// a^2 * R^-1 mod p.
+    CUZK_FN_HEAVY Field sqr() const {
+        count_field<P>(COUNT_FP_SQR, COUNT_FR_SQR);
+        if constexpr (sizeof(L) == 8) {
+            return product(*this, *this);
+        } else {
+            L wide[2 * N], t[N];
+            Wordwise::sqr_wide(wide, limb);
+            L top = Wordwise::reduce_wide(t, wide);
+            return reduce_once(t, top);
+        }
+    }
+    CUZK_FN Field& operator+=(const Field& o) { return *this = *this + o; }
+    CUZK_FN Field& operator-=(const Field& o) { return *this = *this - o; }
+    CUZK_FN Field& operator*=(const Field& o) { return *this = *this * o; }
+
+    /// a * b + c * d, one reduction where the modulus has two spare bits.
+    static CUZK_FN_HEAVY Field mul_add2(const Field& a, const Field& b, const Field& c, const Field& d) {
+        if constexpr (sizeof(L) != 8 && SPARE_BITS >= 2) {
+            count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+            count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+            L t[N];
+            Wordwise::mul_add2(t, a.limb, b.limb, c.limb, d.limb);
+            return reduce_once(t, 0);
+        } else {
+            return a * b + c * d;
+        }
+    }
+
+    /// Standard form (< p) to Montgomery form and back.
+    CUZK_FN Field to_mont() const {
+        Field r2;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) r2.limb[i] = M::r2(i);
+        return *this * r2;
+    }
+    CUZK_FN Field from_mont() const {
+        Field unit = zero();
+        unit.limb[0] = 1;
+        return *this * unit;
+    }
+
+    /// a^-1, and 0 for 0: a^(p-2) by square and multiply.
+    CUZK_FN_NOINLINE Field inverse() const {
+        count_field<P>(COUNT_FP_INV, COUNT_FR_INV);
+        Field r = one();
+        CUZK_NO_UNROLL
+        for (int i = P::BITS - 1; i >= 0; --i) {
+            r = r.sqr();
+            u64 word = P::modulus(i / 64) - (i / 64 == 0 ? 2 : 0);  // p is odd and > 2: no borrow
+            if ((word >> (i % 64)) & 1) r = r * *this;
+        }
+        return r;
+    }
+
+  private:
+    using Wordwise = EvenOdd<L, N % 2 == 0 ? N : 2, SPARE_BITS, M>;
+    static CUZK_FN_INLINE Field product(const Field& a, const Field& b) {
+        L t[N];
+        L top;
+#if defined(CUZK_TARGET_CUDA)
+        top = Wordwise::mul(t, a.limb, b.limb);
+#else
+        if constexpr (sizeof(L) == 8) {
+            top = Cios64<N, SPARE_BITS, M>::mul(t, a.limb, b.limb);
+        } else {
+            top = Wordwise::mul(t, a.limb, b.limb);
+        }
+#endif
+        return reduce_once(t, top);
+    }
+};
+
+}  // namespace cuzk

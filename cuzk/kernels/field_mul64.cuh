@@ -1,0 +1,39 @@
+// Montgomery multiplication for 64-bit limbs on a host: word-by-word interleaved (CIOS), for any odd modulus.
+#pragma once
+#include "word.cuh"
+
+#if !defined(CUZK_TARGET_CUDA)
+
+namespace cuzk {
+
+template <int N, int SPARE, class M> struct Cios64 {
+    __extension__ using u128 = unsigned __int128;
+
+    /// a * b / R in [0, 2p) for a, b < p; returns the bit above limb N - 1 (0 where p has a spare bit).
+    /// Bound: with T < 2p, (T + (W-1) p + (W-1) p) / W < 2p.
+    static CUZK_FN_INLINE u64 mul(u64* r, const u64* a, const u64* b) {
+        u64 t[N] = {}, top = 0;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) {
+            u128 s = u128(a[0]) * b[i] + t[0];
+            u64 t0 = u64(s), m = t0 * M::ninv();
+            u128 q = u128(m) * M::limb(0) + t0;
+            CUZK_UNROLL
+            for (int j = 1; j < N; ++j) {
+                s = u128(a[j]) * b[i] + t[j] + u64(s >> 64);
+                q = u128(m) * M::limb(j) + u64(s) + u64(q >> 64);
+                t[j - 1] = u64(q);
+            }
+            u128 e = u128(u64(s >> 64)) + u64(q >> 64) + top;
+            t[N - 1] = u64(e);
+            top = SPARE == 0 ? u64(e >> 64) : 0;
+        }
+        CUZK_UNROLL
+        for (int j = 0; j < N; ++j) r[j] = t[j];
+        return top;
+    }
+};
+
+}  // namespace cuzk
+
+#endif
