@@ -117,12 +117,12 @@ template <class Ex> CUZK_FN u32 count_key(Ex& ex, u32* counters, u32 key, bool a
 
 #define MSM_DIGITS_ARGS(F)                                                                                   \
     F(const Fr*, scalars) F(const u32*, indices) F(u32*, digits) F(u32*, offsets) F(u64, n) F(u64, num_scalars) \
-    F(u64, gather) F(u64, scalar_bits) F(u64, window_bits) F(u64, first_window) F(u64, num_windows)
+    F(u64, scalar_bits) F(u64, window_bits) F(u64, first_window) F(u64, num_windows)
 CUZK_ARGS_T1(MsmDigitsArgs, Fr, MSM_DIGITS_ARGS)
 
 /// Scalar number i of the sum in standard form; faults, and gives 0, where it is not < r or not < 2^scalar_bits.
 template <class Ex, class Fr> CUZK_FN Fr msm_scalar(Ex& ex, const MsmDigitsArgs<Fr>& a, u64 i) {
-    const u64 at = a.gather ? a.indices[i] : i;
+    const u64 at = a.indices ? a.indices[i] : i;
     if (at >= a.num_scalars) {
         ex.fault(FAULT_BAD_INDEX, i);
         return Fr::zero();
@@ -142,7 +142,7 @@ template <class Ex, class Fr> CUZK_FN Fr msm_scalar(Ex& ex, const MsmDigitsArgs<
 
 /// digits[(w - first_window) * n + i] = digit w of scalar i for num_windows windows from first_window on, and
 /// offsets[key + 1] += 1 for each non-zero one.  offsets starts as zeros, num_windows * 2^(c-1) + 1 of them.
-/// gather: take scalars[indices[i]] instead of scalars[i].
+/// With indices, scalar i is scalars[indices[i]]; without (null), scalars[i].
 template <class Ex, class Fr> CUZK_FN void msm_digits(Ex& ex, const MsmDigitsArgs<Fr>& a) {
     const u32 c = u32(a.window_bits);
     for_range_together(ex, a.n, [&](u64 i, bool active) {

@@ -22,9 +22,10 @@ template <class G> CUZK_FN_NOINLINE Xyzz<G> multiply_small(const Xyzz<G>& p, u32
     return result;
 }
 
-/// Sum of the values of all threads of a block, in thread 0.  Every thread must call it, the width is a multiple of
-/// the warp (or 1).  Uses width / WARP points of shared memory.
+/// Sum of the values of all threads of a block, in thread 0.  Every thread must call it, once a launch; the width is a
+/// multiple of the warp.  Uses width / WARP points of shared memory.
 template <class Ex, class G> CUZK_FN Xyzz<G> block_sum(Ex& ex, Xyzz<G> value) {
+    if constexpr (Ex::WARP == 1) return value;  // one thread a block
     Xyzz<G>* warp_sums = ex.template shared<Xyzz<G>>();
     const u32 num_warps = ex.width() / Ex::WARP;
     CUZK_NO_UNROLL
@@ -67,7 +68,7 @@ template <class G> CUZK_FN Xyzz<G> weighted_sum(const Xyzz<G>* sums, const u32* 
     if (first[low] == first[high]) return total;
     u32 weight = high;
     CUZK_NO_UNROLL
-    while (true) {
+    do {
         // Between two non-empty buckets, and below the last weight of the range, R is added once a weight.
         u32 steps;
         if (weight == low) {
@@ -88,8 +89,8 @@ template <class G> CUZK_FN Xyzz<G> weighted_sum(const Xyzz<G>* sums, const u32* 
             CUZK_NO_UNROLL
             for (; steps != 0; --steps) total.add(running);
         }
-        if (weight == 0) return total;
-    }
+    } while (weight != 0);
+    return total;
 }
 
 #define MSM_REDUCE_ARGS(F)                                                                                   \
@@ -119,12 +120,12 @@ CUZK_ARGS_T1(MsmCombineArgs, G, MSM_COMBINE_ARGS)
 template <class Ex, class G> CUZK_FN void msm_combine(Ex& ex, const MsmCombineArgs<G>& a) {
     if (ex.block() != 0 || ex.thread() != 0) return;
     Xyzz<G> total = Xyzz<G>::inf();
-    CUZK_NO_UNROLL
-    for (u64 w = a.num_windows; w-- > 0;) {
+    for (u64 done = 0; done < a.num_windows; ++done) {
+        const Xyzz<G>* parts = a.sums + (a.num_windows - 1 - done) * a.parts;
         CUZK_NO_UNROLL
         for (u64 i = 0; i < a.window_bits; ++i) total = total.dbl();
         CUZK_NO_UNROLL
-        for (u64 p = 0; p < a.parts; ++p) total.add(a.sums[w * a.parts + p]);
+        for (u64 p = 0; p < a.parts; ++p) total.add(parts[p]);
     }
     a.result[0] = total.to_affine();
 }
