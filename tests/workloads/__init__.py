@@ -1,0 +1,16 @@
+"""Circuits with witnesses, made in memory: what tests and benchmarks prove when no file is at hand.
+
+    mimc_merkle    a Merkle path: full-width values, long runs of squarings
+    bit_circuit    random gates: every value is 0 or 1
+    random_r1cs    random rows with the odd shapes that files in the wild have (see Feature)
+
+Each gives a Workload: plain rows for the oracles, R1CS and Witness for the prover, file bytes for readers.
+"""
+
+from __future__ import annotations
+
+from tests.workloads.bits import bit_circuit
+from tests.workloads.random_rows import ALL_FEATURES, Feature, random_r1cs
+from tests.workloads.workload import Workload, mimc_merkle
+
+__all__ = ["ALL_FEATURES", "Feature", "Workload", "bit_circuit", "mimc_merkle", "random_r1cs"]
