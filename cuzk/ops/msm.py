@@ -1,0 +1,301 @@
+"""Multi-scalar multiplication: the sum of scalars[i] * bases[i].
+
+Signed digits, counting sort of all windows' digits by bucket, bucket sums balanced by entries, weighted sums
+of buckets, Horner over the windows. Buckets and lists are in memory for as many windows at a time as fit.
+The result is the same affine point whatever the plan, the schedule or the device.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from cuzk.curves import GroupSpec
+from cuzk.device.base import Array, Device
+from cuzk.errors import InternalError, RangeError, ShapeError
+from cuzk.ops.plan_msm import MsmPlan, plan_msm
+from cuzk.ops.points import (
+    alloc_xyzz,
+    check_indices_shape,
+    check_points_shape,
+    check_scalars_shape,
+    infinity,
+)
+from cuzk.ops.scan import exclusive_scan
+
+__all__ = ["PendingMsm", "combine_windows", "launch_msm", "msm"]
+
+
+@dataclass
+class PendingMsm:
+    """A multi-scalar multiplication whose kernels are launched; result() waits for them.
+
+    Attributes:
+        device: Where it runs.
+        group: Where the result lies.
+        plan: How it was cut; None for an empty sum.
+        sums: Window sums in parts. Shape (num_windows * blocks_per_window, 4 * coordinate limbs) uint64.
+            Form: XYZZ.
+    """
+
+    device: Device
+    group: GroupSpec
+    plan: MsmPlan | None
+    sums: Array | None
+    _result: npt.NDArray[np.uint64] | None = field(default=None, repr=False)
+
+    def result(self) -> npt.NDArray[np.uint64]:
+        """The sum on the host. Shape affine_shape uint64. Form: affine, Montgomery, < p.
+
+        Raises:
+            KernelFault: A scalar or an index was out of range.
+        """
+        if self._result is None:
+            if self.plan is None or self.sums is None:
+                self._result = infinity(self.group)
+            else:
+                self._result = combine_windows(
+                    self.device, self.group, self.sums, self.plan.num_windows, self.plan.window_bits
+                )
+                self.sums = None
+        return self._result.copy()
+
+
+@dataclass
+class _Buffers:
+    """Memory of a pass, reused by the next."""
+
+    digits: Array
+    entries: Array
+    offsets: Array
+    buckets: Array
+    heads: Array
+    tails: Array
+    first_keys: Array
+    last_keys: Array
+
+
+def msm(
+    device: Device,
+    group: GroupSpec,
+    bases: Array,
+    scalars: Array,
+    *,
+    indices: Array | None = None,
+    gather_scalars: bool = True,
+    window_bits: int | None = None,
+    scalar_bits: int | None = None,
+    plan: MsmPlan | None = None,
+) -> npt.NDArray[np.uint64]:
+    """The sum of scalars[i] * bases[i], over all i or over a list of indices.
+
+    Args:
+        device: Where bases, scalars and indices live.
+        group: The bases' group.
+        bases: Shape (m, *affine_shape) uint64. Form: affine, Montgomery, < p; infinity is allowed.
+        scalars: Shape (m, limbs) uint64, or (len(indices), limbs) where gather_scalars is False.
+            Form: Montgomery, < r.
+        indices: Shape (n,) uint32: the terms to sum, each index once or more; all m of them where None.
+        gather_scalars: Term k is scalars[indices[k]] * bases[indices[k]]; where False, it is
+            scalars[k] * bases[indices[k]].
+        window_bits: Bits of a signed digit, 2..24; chosen by the cost model where None.
+        scalar_bits: A promise that every scalar is < 2^scalar_bits; the bits of r where None.
+        plan: The whole plan, instead of window_bits and scalar_bits.
+
+    Returns:
+        The sum, on the host. Shape affine_shape uint64. Form: affine, Montgomery, < p.
+
+    Raises:
+        ShapeError: Lengths or shapes that do not fit.
+        RangeError: window_bits or scalar_bits outside its interval.
+        KernelFault: A scalar is >= r or >= 2^scalar_bits, or an index is >= m.
+        OutOfMemoryError: Not even one window fits the device.
+
+    Cost: num_windows * n mixed additions, 2 * num_windows * 2^(window_bits - 1) additions; one download.
+    Source: Bernstein, Doumen, Lange, Oosterwijk 2012, doi:10.1007/978-3-642-34931-7_26, section 4.
+    Checked by: tests/kernels/test_msm.py, test_msm_windows.py, test_msm_properties.py.
+    """
+    pending = launch_msm(
+        device, group, bases, scalars, indices=indices, gather_scalars=gather_scalars,
+        window_bits=window_bits, scalar_bits=scalar_bits, plan=plan,
+    )  # fmt: skip
+    return pending.result()
+
+
+def launch_msm(
+    device: Device,
+    group: GroupSpec,
+    bases: Array,
+    scalars: Array,
+    *,
+    indices: Array | None = None,
+    gather_scalars: bool = True,
+    window_bits: int | None = None,
+    scalar_bits: int | None = None,
+    plan: MsmPlan | None = None,
+) -> PendingMsm:
+    """Launch the kernels of msm() without waiting for them; same arguments and errors, except KernelFault."""
+    n = _check_terms(group, bases, scalars, indices, gather_scalars)
+    if plan is None:
+        # Parameters are checked for an empty sum too.
+        made = plan_msm(max(n, 1), group, device.limits, window_bits=window_bits, scalar_bits=scalar_bits)
+    elif window_bits is None and scalar_bits is None and plan.n == max(n, 1):
+        made = plan
+    else:
+        raise InternalError(f"a plan for {plan.n} terms comes with {n} terms or with other parameters")
+    if n == 0:
+        return PendingMsm(device, group, None, None)
+    run = _Run(device, group, made, bases, scalars, indices, gather_scalars)
+    return PendingMsm(device, group, made, run.window_sums())
+
+
+def _check_terms(
+    group: GroupSpec, bases: Array, scalars: Array, indices: Array | None, gather_scalars: bool
+) -> int:
+    """Number of terms, after the checks of shapes."""
+    num_bases, num_scalars = check_points_shape(group, bases, "bases"), check_scalars_shape(group, scalars)
+    if num_bases >= 2**31:
+        raise RangeError(f"{num_bases} bases", limit="2^31 - 1, as one bit of an index holds the sign")
+    if indices is None:
+        if num_bases != num_scalars:
+            raise ShapeError(f"{num_bases} bases but {num_scalars} scalars", limit="the same number")
+        return num_bases
+    n = check_indices_shape(indices)
+    if num_scalars != (num_bases if gather_scalars else n):
+        raise ShapeError(
+            f"{num_scalars} scalars with {n} indices into {num_bases} bases",
+            limit="one scalar a base" if gather_scalars else "one scalar an index",
+        )
+    if n and num_bases == 0:
+        raise ShapeError(f"{n} indices into no bases", limit="0 indices")
+    return n
+
+
+@dataclass
+class _Run:
+    """One multi-scalar multiplication on its way: what every launch of it needs."""
+
+    device: Device
+    group: GroupSpec
+    plan: MsmPlan
+    bases: Array
+    scalars: Array
+    indices: Array | None
+    gather_scalars: bool
+
+    def window_sums(self) -> Array:
+        """Launch every pass; return the windows' sums in parts, XYZZ form."""
+        plan = self.plan
+        parts = plan.blocks_per_window
+        sums = alloc_xyzz(self.device, self.group, plan.num_windows * parts)
+        buffers = self._allocate()
+        for first in range(0, plan.num_windows, plan.windows_per_pass):
+            windows = min(plan.windows_per_pass, plan.num_windows - first)
+            self._sort(buffers, first, windows)
+            self._accumulate(buffers, windows)
+            self._reduce(buffers, windows, sums[first * parts : (first + windows) * parts])
+        return sums
+
+    def _allocate(self) -> _Buffers:
+        device, plan = self.device, self.plan
+        entries = plan.windows_per_pass * plan.n
+        keys = plan.windows_per_pass * plan.buckets_per_window
+        return _Buffers(
+            digits=device.alloc((entries,), np.uint32),
+            entries=device.alloc((entries,), np.uint32),
+            offsets=device.alloc((keys + 1,), np.uint32),
+            buckets=alloc_xyzz(device, self.group, keys),
+            heads=alloc_xyzz(device, self.group, plan.num_segments),
+            tails=alloc_xyzz(device, self.group, plan.num_segments),
+            first_keys=device.alloc((plan.num_segments,), np.uint32),
+            last_keys=device.alloc((plan.num_segments,), np.uint32),
+        )
+
+    def _sort(self, buffers: _Buffers, first: int, windows: int) -> None:
+        """Digits of windows first .. first + windows - 1, and the list of points by bucket."""
+        device, plan, curve = self.device, self.plan, self.group.curve
+        keys = windows * plan.buckets_per_window
+        offsets = buffers.offsets[: keys + 1]
+        device.fill_zero(offsets)
+        shape = {"grid": plan.wide_grid, "block": plan.wide_block}
+        device.launch(
+            f"msm_digits_{curve.name}_fr", **shape, scalars=self.scalars,
+            indices=self.indices if self.indices is not None and self.gather_scalars else 0,
+            digits=buffers.digits, offsets=offsets, n=plan.n, num_scalars=int(self.scalars.shape[0]),
+            scalar_bits=plan.scalar_bits, window_bits=plan.window_bits,
+            first_window=first, num_windows=windows,
+        )  # fmt: skip
+        exclusive_scan(device, curve, offsets[1:])
+        device.launch(
+            f"msm_scatter_{curve.name}_fr", **shape, digits=buffers.digits,
+            indices=0 if self.indices is None else self.indices, offsets=offsets, entries=buffers.entries,
+            n=plan.n, num_bases=int(self.bases.shape[0]), window_bits=plan.window_bits, num_windows=windows,
+        )  # fmt: skip
+
+    def _accumulate(self, buffers: _Buffers, windows: int) -> None:
+        """Sums of all buckets that are not empty."""
+        plan, suffix = self.plan, self.group.full_name
+        common = {
+            "offsets": buffers.offsets, "buckets": buffers.buckets, "heads": buffers.heads,
+            "tails": buffers.tails, "first_keys": buffers.first_keys, "last_keys": buffers.last_keys,
+            "num_keys": windows * plan.buckets_per_window, "num_segments": plan.num_segments,
+            "min_length": plan.min_segment,
+        }  # fmt: skip
+        self.device.launch(
+            f"msm_accumulate_{suffix}", bases=self.bases, entries=buffers.entries, **common,
+            grid=-(-plan.num_segments // plan.point_block), block=plan.point_block,
+        )  # fmt: skip
+        stride = 1
+        while stride < plan.num_segments:
+            step = stride * plan.merge_fan_in
+            self.device.launch(
+                f"msm_merge_{suffix}", grid=-(-plan.num_segments // step), block=plan.point_block,
+                stride=stride, fan_in=plan.merge_fan_in, **common,
+            )  # fmt: skip
+            stride = step
+
+    def _reduce(self, buffers: _Buffers, windows: int, sums: Array) -> None:
+        """The weighted sum of each window's buckets, blocks_per_window parts of it."""
+        plan = self.plan
+        warps = -(-plan.reduce_block // self.device.limits.warp)
+        self.device.launch(
+            f"msm_reduce_{self.group.full_name}",
+            grid=windows * plan.blocks_per_window, block=plan.reduce_block,
+            shared_bytes=warps * self.group.xyzz_bytes, buckets=buffers.buckets, offsets=buffers.offsets,
+            sums=sums, buckets_per_window=plan.buckets_per_window, range_length=plan.range_length,
+            blocks_per_window=plan.blocks_per_window,
+        )  # fmt: skip
+
+
+def combine_windows(
+    device: Device, group: GroupSpec, sums: Array, num_windows: int, window_bits: int
+) -> npt.NDArray[np.uint64]:
+    """The sum over w of 2^(window_bits * w) times the sum of window w's parts.
+
+    Runs where single operations are cheapest.
+
+    Args:
+        device: Where sums lives; waits for everything launched there.
+        group: The points' group.
+        sums: Shape (num_windows * parts, 4 * coordinate limbs) uint64. Order: by window, then part.
+            Form: XYZZ.
+        num_windows: >= 1.
+        window_bits: Doublings between windows.
+
+    Returns:
+        On the host. Shape affine_shape uint64. Form: affine, Montgomery, < p.
+
+    Cost: num_windows * window_bits doublings, an addition a part, an inversion.
+    """
+    host = device.host
+    if host is not device:
+        sums = host.upload(device.download(sums))
+    result = host.alloc((1, *group.affine_shape))
+    host.launch(
+        f"msm_combine_{group.full_name}", grid=1, block=1, sums=sums, result=result,
+        num_windows=num_windows, parts=int(sums.shape[0]) // num_windows, window_bits=window_bits,
+    )  # fmt: skip
+    combined: npt.NDArray[np.uint64] = host.download(result)[0]
+    return combined
