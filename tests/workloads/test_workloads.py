@@ -6,12 +6,12 @@ that loses or misplaces an entry, and values that no longer satisfy the rows.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable
 
 import pytest
 from cuzk_examples.circuit import Row
 from cuzk_examples.mimc import ROWS_PER_LEVEL, hash_pair
+from cuzk_oracles.parsers import parse_r1cs, parse_wtns
 
 from cuzk.curves import get_curve
 from cuzk.relation import R1CS
@@ -125,10 +125,10 @@ def test_a_feature_is_there_exactly_when_asked_for(feature: Feature) -> None:
     assert not is_seen_with(ALL_FEATURES - {feature})
 
 
-def test_files_keep_rows_as_they_stand() -> None:
-    workload = random_r1cs("bn254", 200)
-    data = workload.r1cs_file()
-    entries = sum(len(row) for matrix in workload.rows for row in matrix)
-    # Header, three section heads, section 1, a count per combination, the entries, the labels.
-    assert len(data) == 12 + 36 + 64 + 4 * 3 * 200 + 36 * entries + 8 * workload.circuit.num_variables
-    assert struct.unpack_from("<4sII", data) == (b"r1cs", 1, 3)
+@pytest.mark.parametrize("maker", MAKERS)
+def test_files_hold_rows_and_values_as_they_stand(maker: str) -> None:
+    workload = MAKERS[maker]("bn254")
+    circuit_file, witness_file = parse_r1cs(workload.r1cs_file()), parse_wtns(workload.wtns_file())
+    assert circuit_file.prime == witness_file.prime == workload.curve.r
+    assert circuit_file.r1cs == workload.oracle_r1cs
+    assert witness_file.witness == workload.values

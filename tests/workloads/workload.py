@@ -9,6 +9,7 @@ import numpy as np
 from cuzk_examples.circuit import Circuit, Row
 from cuzk_examples.files import r1cs_bytes, wtns_bytes
 from cuzk_examples.mimc import depth_for, merkle_path
+from cuzk_oracles import qap
 
 from cuzk.csr import CsrMatrix, csr_from_indexed
 from cuzk.curves import Curve, get_curve
@@ -57,6 +58,12 @@ class Workload:
         for variable, coefficient in row:
             total[variable] = (total.get(variable, 0) + coefficient) % self.curve.r
         return {variable: coefficient for variable, coefficient in total.items() if coefficient}
+
+    @cached_property
+    def oracle_r1cs(self) -> qap.R1CS:
+        """The circuit as the oracles take it."""
+        circuit = self.circuit
+        return qap.R1CS(circuit.num_variables, circuit.num_public, circuit.a, circuit.b, circuit.c)
 
     @cached_property
     def r1cs(self) -> R1CS:
