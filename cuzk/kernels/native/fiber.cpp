@@ -85,7 +85,6 @@ void Fiber::start(Entry entry, void* argument) {
     // Six zero registers, then the address that `ret` jumps to; the ABI wants rsp = 8 mod 16 at a function's entry.
     void** top = reinterpret_cast<void**>(static_cast<char*>(stack_base_) + STACK_BYTES);
     *--top = nullptr;
-    *--top = nullptr;
     *--top = reinterpret_cast<void*>(&Fiber::trampoline);
     for (int i = 0; i < 6; ++i) *--top = nullptr;
     saved_sp_ = top;
