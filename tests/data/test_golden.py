@@ -1,7 +1,7 @@
 """The stored proofs with known blinding are what the reference prover makes of the stored keys and witnesses.
 
 Would catch: a file of tests/data damaged or replaced without the files that depend on it, and a change of the
-reference prover that changes its result.
+reference prover that changes its result; and a witness or an example copy left behind when a circuit changes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ import json
 from pathlib import Path
 
 import pytest
+from cuzk_oracles.parsers import parse_r1cs, parse_wtns
+from cuzk_oracles.qap import first_unsatisfied
 
 from tests.data.make_golden import Zkey, prove, read_witness
 
@@ -30,3 +32,18 @@ def test_golden_proof(folder: Path) -> None:
     public = [str(value) for value in witness[1 : key.num_public + 1]]
     assert public == json.loads((folder / "public_r7_s11.json").read_text())
     assert public == json.loads((folder / "public.json").read_text())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+def test_witness_satisfies_its_circuit(folder: Path) -> None:
+    circuit = parse_r1cs((folder / f"{folder.name}.r1cs").read_bytes())
+    witness = parse_wtns((folder / f"{folder.name}.wtns").read_bytes())
+    assert circuit.prime == witness.prime
+    assert first_unsatisfied(circuit.r1cs, witness.witness, circuit.prime) is None
+
+
+@pytest.mark.parametrize("curve", ["bn128", "bls12381"])
+@pytest.mark.parametrize("extension", ["r1cs", "wtns"])
+def test_the_example_is_a_copy(curve: str, extension: str) -> None:
+    example = DATA.parents[1] / "examples" / "circuits" / curve / f"product.{extension}"
+    assert example.read_bytes() == (DATA / curve / "product" / f"product.{extension}").read_bytes()
