@@ -35,8 +35,8 @@ def compress_g2(point: G2Point) -> bytes:
     return _with_flags(x[1].to_bytes(48, "big") + x[0].to_bytes(48, "big"), _COMPRESSED | larger)
 
 
-def _split(data: bytes, size: int) -> tuple[list[int], bool, bool]:
-    """The field elements, whether the point is infinity, whether y is the larger root."""
+def _split(data: bytes, size: int) -> tuple[list[int], bool]:
+    """The field elements, and whether the point is infinity."""
     if len(data) != size or not data[0] & _COMPRESSED:
         raise ValueError(f"not a compressed point of {size} bytes")
     infinity, larger = bool(data[0] & _INFINITY), bool(data[0] & _LARGER)
@@ -46,12 +46,12 @@ def _split(data: bytes, size: int) -> tuple[list[int], bool, bool]:
         raise ValueError("infinity with other bits set")
     if any(value >= BLS12_381.p for value in values):
         raise ValueError("coordinate is not below p")
-    return values, infinity, larger
+    return values, infinity
 
 
 def decompress_g1(data: bytes) -> G1Point:
     """The point of 48 bytes, on the curve, perhaps outside the subgroup; ValueError for anything else."""
-    (x,), infinity, larger = _split(data, 48)
+    (x,), infinity = _split(data, 48)
     if infinity:
         return None
     point = curve.lift_x(BLS12_381.g1, x)
@@ -62,7 +62,7 @@ def decompress_g1(data: bytes) -> G1Point:
 
 def decompress_g2(data: bytes) -> G2Point:
     """The point of 96 bytes, on the curve, perhaps outside the subgroup; ValueError for anything else."""
-    (x1, x0), infinity, _ = _split(data, 96)
+    (x1, x0), infinity = _split(data, 96)
     if infinity:
         return None
     point = curve.lift_x(BLS12_381.g2, (x0, x1))

@@ -24,7 +24,13 @@ LIBRARIES: dict[str, Library] = {
         Library("pyblst", "pyblst", "blst", ("bls12_381",), ("point", "pairing")),
         Library("pymcl", "pymcl", "mcl", ("bls12_381",), ("fr", "point", "pairing")),
         Library("zksnake", "zksnake", "arkworks", ("bls12_381", "bn254"), ("point", "msm", "ntt", "pairing")),
-        Library("py_arkworks_bls12381", "py_arkworks_bls12381", "arkworks", ("bls12_381",), ("point", "msm", "pairing")),
+        Library(
+            "py_arkworks_bls12381",
+            "py_arkworks_bls12381",
+            "arkworks",
+            ("bls12_381",),
+            ("point", "msm", "pairing"),
+        ),
         Library("flint", "python-flint", "flint", (), ("fp", "ntt")),
         Library("gmpy2", "gmpy2", "gmp", (), ("fp",)),
     )

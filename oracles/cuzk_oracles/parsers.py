@@ -1,9 +1,9 @@
-"""Second readers of the circom and snarkjs files, minimal and strict: `.r1cs`, `.wtns`, `.zkey`, and the JSON files.
+"""Second readers of the circom and snarkjs files, minimal and strict: `.r1cs`, `.wtns`, `.zkey`, JSON.
 
-They exist to disagree with the first readers. Anything unexpected is a `ParseError`. Formats: a container is magic
-(4 bytes), version (u32), number of sections (u32), then sections {id u32, size u64, bytes} in any order; all numbers
-are little-endian. Coefficients and witness values are in standard form; points are affine Montgomery, infinity all
-zero; coefficients of a `.zkey` are stored as coefficient * R^2.
+They exist to disagree with the first readers. Anything unexpected is a `ParseError`. Formats: a container is
+magic (4 bytes), version (u32), number of sections (u32), then sections {id u32, size u64, bytes} in any
+order; all numbers are little-endian. Coefficients and witness values are in standard form; points are affine
+Montgomery, infinity all zero; coefficients of a `.zkey` are stored as coefficient * R^2.
 """
 
 import json
@@ -241,7 +241,7 @@ def prove_zkey(zkey: ZkeyFile, w: Sequence[int], r_blind: int, s_blind: int) -> 
     return groth16.prove_from_abc(zkey.params, zkey.key, (a, b, c), w, r_blind, s_blind)
 
 
-# --- JSON --------------------------------------------------------------------------------------------------------
+# --- JSON -------------------------------------------------------------------------------------------------
 
 
 def _decimal(text: Any, modulus: int) -> int:

@@ -94,7 +94,7 @@ def proof_logs(proof: Proof) -> tuple[int, int, int]:
 
 
 def verify(vk: VerifyingKey, public: Sequence[int], proof: Proof) -> bool:
-    """e(A, B) = e(alpha, beta) + e(IC, gamma) + e(C, delta), in the exponent; public without the leading one."""
+    """e(A, B) = e(alpha, beta) + e(IC, gamma) + e(C, delta) as logs; public has no leading one."""
     if len(public) + 1 != len(vk.ic):
         raise ValueError(f"{len(public)} public inputs but the key has {len(vk.ic) - 1}")
     statement = sum(x * log_g1(point) for x, point in zip([1, *public], vk.ic, strict=True))

@@ -32,7 +32,7 @@ class ProofExponents:
 
 
 def _at_tau(r1cs: R1CS, w: Sequence[int], lagrange: Sequence[int], r: int) -> tuple[int, int, int]:
-    """a(tau), b(tau), c(tau) for a witness: the dot products of A w, B w, C w with the Lagrange basis at tau."""
+    """a(tau), b(tau), c(tau) for a witness: A w, B w, C w, each times the Lagrange basis at tau."""
     a, b, c = (
         sum(value * weight for value, weight in zip(values, lagrange, strict=True)) % r
         for values in qap.evaluate(r1cs, w, r)
