@@ -42,12 +42,23 @@ template <class P> inline constexpr int MONT_BITS = P::WORD_BITS * P::WORDS;
 template <class P> inline constexpr int FIELD_ALIGN =
     MONT_BITS<P> % (8 * VECTOR_ALIGN_BYTES) == 0 ? VECTOR_ALIGN_BYTES : MONT_BITS<P> % 64 == 0 ? 8 : P::WORD_BITS / 8;
 
+/// The multiplication kernels for a limb type.
+template <class P, class L> struct MulKernel {
+    using type = EvenOdd<L, MONT_BITS<P> / (8 * int(sizeof(L))), P::SPARE_BITS, ModulusLimbs<P, L>>;
+};
+#if !defined(CUZK_TARGET_CUDA)
+template <class P> struct MulKernel<P, u64> {
+    using type = Cios64<MONT_BITS<P> / 64, P::SPARE_BITS, ModulusLimbs<P, u64>>;
+};
+#endif
+
 template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     using Params = P;
     using Limb = L;
     using M = ModulusLimbs<P, L>;
     static constexpr int N = MONT_BITS<P> / (8 * int(sizeof(L)));
     static constexpr int SPARE_BITS = P::SPARE_BITS;
+    using Kernel = typename MulKernel<P, L>::type;
 
     L limb[N];
 
@@ -80,7 +91,7 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     CUZK_FN bool operator!=(const Field& o) const { return !(*this == o); }
 
     /// Is the stored number < p?  The one function that accepts any limbs.
-    CUZK_FN bool is_reduced() const {
+    CUZK_FN_LIMBS bool is_reduced() const {
         Carry<L> c;
         (void)sub_cc(limb[0], M::limb(0), c);
         CUZK_UNROLL
@@ -101,7 +112,7 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         return s;
     }
 
-    CUZK_FN Field operator+(const Field& o) const {
+    CUZK_FN_LIMBS Field operator+(const Field& o) const {
         count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
         L t[N];
         Carry<L> c;
@@ -111,7 +122,7 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         L top = SPARE_BITS == 0 ? addc(L(0), L(0), c) : L(0);
         return reduce_once(t, top);
     }
-    CUZK_FN Field operator-(const Field& o) const {
+    CUZK_FN_LIMBS Field operator-(const Field& o) const {
         count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
         Field r;
         Carry<L> c;
@@ -125,7 +136,7 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         if (N > 1) r.limb[N - 1] = addc(r.limb[N - 1], L(M::limb(N - 1) & mask), c);
         return r;
     }
-    CUZK_FN Field operator-() const {
+    CUZK_FN_LIMBS Field operator-() const {
         count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
         bool zero = is_zero();
         Field r;
@@ -138,7 +149,7 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         return r;
     }
     /// -a if negate, else a.
-    CUZK_FN Field cneg(bool negate) const {
+    CUZK_FN_LIMBS Field cneg(bool negate) const {
         Field n = -*this, r;
         CUZK_UNROLL
         for (int i = 0; i < N; ++i) r.limb[i] = negate ? n.limb[i] : limb[i];
@@ -158,8 +169,8 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
             return product(*this, *this);
         } else {
             L wide[2 * N], t[N];
-            Wordwise::sqr_wide(wide, limb);
-            L top = Wordwise::reduce_wide(t, wide);
+            Kernel::sqr_wide(wide, limb);
+            L top = Kernel::reduce_wide(t, wide);
             return reduce_once(t, top);
         }
     }
@@ -167,13 +178,70 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     CUZK_FN Field& operator-=(const Field& o) { return *this = *this - o; }
     CUZK_FN Field& operator*=(const Field& o) { return *this = *this * o; }
 
+    /// An unreduced product or a sum of such: a number below 2^(2 * limb bits * N).
+    struct Wide {
+        L limb[2 * N];
+
+        CUZK_FN_LIMBS Wide& operator+=(const Wide& o) {
+            Carry<L> c;
+            limb[0] = add_cc(limb[0], o.limb[0], c);
+            CUZK_UNROLL
+            for (int i = 1; i < 2 * N - 1; ++i) limb[i] = addc_cc(limb[i], o.limb[i], c);
+            limb[2 * N - 1] = addc(limb[2 * N - 1], o.limb[2 * N - 1], c);
+            return *this;
+        }
+        /// Wraps modulo 2^(2 * limb bits * N), i.e. gives two's complement.
+        CUZK_FN_LIMBS Wide& operator-=(const Wide& o) {
+            Carry<L> c;
+            limb[0] = sub_cc(limb[0], o.limb[0], c);
+            CUZK_UNROLL
+            for (int i = 1; i < 2 * N - 1; ++i) limb[i] = subc_cc(limb[i], o.limb[i], c);
+            limb[2 * N - 1] = subc(limb[2 * N - 1], o.limb[2 * N - 1], c);
+            return *this;
+        }
+        /// Adds R p to a negative number, which must be above -R p.
+        CUZK_FN_LIMBS void make_positive() {
+            L mask = L(L(0) - (limb[2 * N - 1] >> (8 * sizeof(L) - 1)));
+            Carry<L> c;
+            limb[N] = add_cc(limb[N], L(M::limb(0) & mask), c);
+            CUZK_UNROLL
+            for (int i = 1; i < N - 1; ++i) limb[N + i] = addc_cc(limb[N + i], L(M::limb(i) & mask), c);
+            if (N > 1) limb[2 * N - 1] = addc(limb[2 * N - 1], L(M::limb(N - 1) & mask), c);
+        }
+        /// this / R mod p, for this < R p.
+        CUZK_FN_HEAVY Field reduce() const {
+            L t[N];
+            L top = Kernel::reduce_wide(t, limb);
+            return reduce_once(t, top);
+        }
+    };
+    /// a * b without reduction; a and b may be any N-limb numbers.
+    static CUZK_FN_HEAVY Wide mul_wide(const Field& a, const Field& b) {
+        count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+        Wide w;
+        Kernel::mul_wide(w.limb, a.limb, b.limb);
+        return w;
+    }
+    /// a + b without reduction: the result is below 2p and only fit for mul_wide.  Needs a spare bit.
+    static CUZK_FN_LIMBS Field add_lazy(const Field& a, const Field& b) {
+        static_assert(SPARE_BITS >= 1, "2p must fit");
+        count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
+        Field r;
+        Carry<L> c;
+        r.limb[0] = add_cc(a.limb[0], b.limb[0], c);
+        CUZK_UNROLL
+        for (int i = 1; i < N - 1; ++i) r.limb[i] = addc_cc(a.limb[i], b.limb[i], c);
+        if (N > 1) r.limb[N - 1] = addc(a.limb[N - 1], b.limb[N - 1], c);
+        return r;
+    }
+
     /// a * b + c * d, one reduction where the modulus has two spare bits.
     static CUZK_FN_HEAVY Field mul_add2(const Field& a, const Field& b, const Field& c, const Field& d) {
         if constexpr (sizeof(L) != 8 && SPARE_BITS >= 2) {
             count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
             count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
             L t[N];
-            Wordwise::mul_add2(t, a.limb, b.limb, c.limb, d.limb);
+            Kernel::mul_add2(t, a.limb, b.limb, c.limb, d.limb);
             return reduce_once(t, 0);
         } else {
             return a * b + c * d;
@@ -207,19 +275,9 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     }
 
   private:
-    using Wordwise = EvenOdd<L, N % 2 == 0 ? N : 2, SPARE_BITS, M>;
     static CUZK_FN_INLINE Field product(const Field& a, const Field& b) {
         L t[N];
-        L top;
-#if defined(CUZK_TARGET_CUDA)
-        top = Wordwise::mul(t, a.limb, b.limb);
-#else
-        if constexpr (sizeof(L) == 8) {
-            top = Cios64<N, SPARE_BITS, M>::mul(t, a.limb, b.limb);
-        } else {
-            top = Wordwise::mul(t, a.limb, b.limb);
-        }
-#endif
+        L top = Kernel::mul(t, a.limb, b.limb);
         return reduce_once(t, top);
     }
 };

@@ -162,6 +162,38 @@ template <class L, int N, int SPARE, class M> struct EvenOdd {
         merge(r, even, odd, top);
     }
 
+    /// acc += a[0] b, a[2] b, ... at positions pos, pos + 2, ...; limbs above the highest product so far are zero.
+    static CUZK_FN_INLINE void wide_chain(L* acc, const L* a, L b, int pos) {
+        Carry<L> c;
+        mad_row(acc + pos, a, b, c);
+        if (pos + N < 2 * N) acc[pos + N] = addc(acc[pos + N], L(0), c);
+    }
+
+    /// t[0..2N) = even + odd, the first limb of odd being zero.
+    static CUZK_FN_INLINE void merge_wide(L* t, const L* even, const L* odd) {
+        Carry<L> c;
+        t[0] = even[0];
+        t[1] = add_cc(even[1], odd[1], c);
+        CUZK_UNROLL
+        for (int i = 2; i < 2 * N - 1; ++i) t[i] = addc_cc(even[i], odd[i], c);
+        t[2 * N - 1] = addc(even[2 * N - 1], odd[2 * N - 1], c);
+    }
+
+    /// t[0..2N) = a * b, any a and b.  N^2 wide multiplies.
+    static CUZK_FN_INLINE void mul_wide(L* t, const L* a, const L* b) {
+        L even[2 * N], odd[2 * N];
+        CUZK_UNROLL
+        for (int i = 0; i < 2 * N; ++i) even[i] = odd[i] = 0;
+        CUZK_UNROLL
+        for (int i = 0; i < N; i += 2) {
+            wide_chain(even, a, b[i], i);
+            wide_chain(odd, a + 1, b[i], i + 1);
+            wide_chain(odd, a, b[i + 1], i + 1);
+            wide_chain(even, a + 1, b[i + 1], i + 2);
+        }
+        merge_wide(t, even, odd);
+    }
+
     /// t[0..2N) = a^2.  N (N + 1) / 2 wide multiplies.
     static CUZK_FN_INLINE void sqr_wide(L* t, const L* a) {
         L even[2 * N], odd[2 * N];  // off-diagonal products at even and at odd positions
@@ -172,12 +204,8 @@ template <class L, int N, int SPARE, class M> struct EvenOdd {
             sqr_chain(odd, a, i, i + 1);
             sqr_chain(even, a, i, i + 2);
         }
+        merge_wide(t, even, odd);
         Carry<L> c;
-        t[0] = 0;
-        t[1] = add_cc(even[1], odd[1], c);
-        CUZK_UNROLL
-        for (int i = 2; i < 2 * N - 1; ++i) t[i] = addc_cc(even[i], odd[i], c);
-        t[2 * N - 1] = addc(even[2 * N - 1], odd[2 * N - 1], c);
         t[1] = add_cc(t[1], t[1], c);
         CUZK_UNROLL
         for (int i = 2; i < 2 * N - 1; ++i) t[i] = addc_cc(t[i], t[i], c);

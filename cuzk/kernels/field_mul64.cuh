@@ -32,6 +32,46 @@ template <int N, int SPARE, class M> struct Cios64 {
         for (int j = 0; j < N; ++j) r[j] = t[j];
         return top;
     }
+
+    /// t[0..2N) = a * b, any a and b.
+    static CUZK_FN_INLINE void mul_wide(u64* t, const u64* a, const u64* b) {
+        CUZK_UNROLL
+        for (int i = 0; i < 2 * N; ++i) t[i] = 0;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) {
+            u64 carry = 0;
+            CUZK_UNROLL
+            for (int j = 0; j < N; ++j) {
+                u128 s = u128(a[j]) * b[i] + t[i + j] + carry;
+                t[i + j] = u64(s);
+                carry = u64(s >> 64);
+            }
+            t[i + N] = carry;
+        }
+    }
+
+    /// t / R in [0, 2p) for t < R p given as 2N limbs; returns the bit above.  t may be overwritten by r.
+    static CUZK_FN_INLINE u64 reduce_wide(u64* r, const u64* t) {
+        u64 low[N], top = 0;
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) low[i] = t[i];
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) {
+            u64 m = low[0] * M::ninv();
+            u128 q = u128(m) * M::limb(0) + low[0];
+            CUZK_UNROLL
+            for (int j = 1; j < N; ++j) {
+                q = u128(m) * M::limb(j) + low[j] + u64(q >> 64);
+                low[j - 1] = u64(q);
+            }
+            q = u128(t[N + i]) + u64(q >> 64) + top;
+            low[N - 1] = u64(q);
+            top = u64(q >> 64);
+        }
+        CUZK_UNROLL
+        for (int i = 0; i < N; ++i) r[i] = low[i];
+        return top;
+    }
 };
 
 }  // namespace cuzk

@@ -51,13 +51,18 @@ using limb_t = u32;
 // CUZK_FN           ordinary function: always inlined on the GPU, left to the compiler on a host
 // CUZK_FN_INLINE    always inlined everywhere (a few instructions)
 // CUZK_FN_HEAVY     inlined on the GPU, one shared copy on a host (field multiplications: compile time, code size)
-// CUZK_FN_NOINLINE  a call everywhere
+// CUZK_FN_LIMBS     inlined where that is fast, one shared copy on the emulator (additions and the like)
+// CUZK_FN_NOINLINE  a call everywhere, arguments in memory
+// CUZK_FN_CALL      a call everywhere whose parameters are CUZK_BY_VALUE: in registers on the GPU, by reference on a host
 // CUZK_CONST_FN     evaluated at compile time, callable from everywhere
 #if defined(CUZK_TARGET_CUDA)
 #define CUZK_FN __device__ __forceinline__
 #define CUZK_FN_INLINE __device__ __forceinline__
 #define CUZK_FN_HEAVY __device__ __forceinline__
+#define CUZK_FN_LIMBS __device__ __forceinline__
 #define CUZK_FN_NOINLINE __device__ __noinline__
+#define CUZK_FN_CALL __device__ __noinline__
+#define CUZK_BY_VALUE(...) __VA_ARGS__
 #define CUZK_CONST_FN __device__ __forceinline__ constexpr
 #define CUZK_UNROLL _Pragma("unroll")
 #define CUZK_NO_UNROLL _Pragma("unroll 1")
@@ -67,6 +72,13 @@ using limb_t = u32;
 #define CUZK_FN_INLINE inline __attribute__((always_inline))
 #define CUZK_FN_HEAVY inline __attribute__((noinline))
 #define CUZK_FN_NOINLINE inline __attribute__((noinline))
+#if defined(CUZK_TARGET_EMU)
+#define CUZK_FN_LIMBS inline __attribute__((noinline))
+#else
+#define CUZK_FN_LIMBS inline __attribute__((always_inline))
+#endif
+#define CUZK_FN_CALL inline __attribute__((noinline))
+#define CUZK_BY_VALUE(...) const __VA_ARGS__&
 #define CUZK_CONST_FN inline constexpr
 #define CUZK_UNROLL _Pragma("GCC unroll 32")
 #define CUZK_NO_UNROLL _Pragma("GCC unroll 1")

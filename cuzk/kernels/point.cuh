@@ -59,7 +59,7 @@ template <class G> struct Xyzz {
     }
 
     /// *this += q.  12M + 2S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#addition-add-2008-s
-    CUZK_FN void add(const Xyzz& q) {
+    CUZK_FN_NOINLINE void add(const Xyzz& q) {
         CUZK_COUNT(COUNT_EC_ADD);
         if (q.is_inf()) return;
         if (is_inf()) {
@@ -85,7 +85,7 @@ template <class G> struct Xyzz {
     CUZK_FN Xyzz operator+(const Xyzz& q) const { Xyzz s = *this; s.add(q); return s; }
 
     /// 2 * this.  6M + 4S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#doubling-dbl-2008-s-1
-    [[nodiscard]] CUZK_FN Xyzz dbl() const {
+    [[nodiscard]] CUZK_FN_NOINLINE Xyzz dbl() const {
         CUZK_COUNT(COUNT_EC_DBL);
         if (is_inf() || y.is_zero()) return inf();  // y = 0: a point of order 2
         F u = y.dbl();            // U = 2 Y1
@@ -98,7 +98,7 @@ template <class G> struct Xyzz {
     }
 
     /// 2 * p, p affine.  4M + 3S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#doubling-mdbl-2008-s-1
-    [[nodiscard]] static CUZK_FN Xyzz dbl(const Affine<G>& p) {
+    [[nodiscard]] static CUZK_FN_NOINLINE Xyzz dbl(const Affine<G>& p) {
         CUZK_COUNT(COUNT_EC_DBL);
         if (p.y.is_zero()) return inf();  // infinity, or a point of order 2
         F u = p.y.dbl();
