@@ -100,7 +100,8 @@ template <class Ex> CUZK_FN u32 count_key(Ex& ex, u32* counters, u32 key, bool a
             const u32 waiting = ex.ballot(pending);
             if (waiting == 0) return place;  // the same for every lane
             const u32 leader = lowest_bit(waiting);
-            const bool same = pending && key == ex.shfl(key, leader);
+            const u32 leader_key = ex.shfl(key, leader);
+            const bool same = pending && key == leader_key;
             const u32 peers = ex.ballot(same);
             u32 first = 0;
             if (ex.lane() == leader) first = ex.atomic_add(&counters[key], count_bits(peers));
