@@ -13,12 +13,11 @@ from __future__ import annotations
 from cuzk.curves.derive import (
     ROOT_CONVENTIONS,
     Curve,
-    FieldSpec,
     GroupSpec,
     RootConvention,
     make_curve,
-    make_field,
 )
+from cuzk.curves.field import FieldSpec, make_field
 from cuzk.curves.params import CURVE_PARAMS, SECP256K1_P, TINY_MODULI
 from cuzk.errors import CurveMismatchError
 

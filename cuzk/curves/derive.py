@@ -14,107 +14,12 @@ from math import isqrt
 from typing import Any, Literal
 
 from cuzk.curves.arith import PlainCurve, Point, fp2_inv, fp2_mul, fp2_pow
+from cuzk.curves.field import FieldSpec, make_field, require
 from cuzk.curves.params import CurveParams
-from cuzk.errors import InternalError, RangeError
+from cuzk.errors import RangeError
 
 RootConvention = Literal["snarkjs", "bellman"]
 ROOT_CONVENTIONS: tuple[RootConvention, ...] = ("snarkjs", "bellman")
-
-
-def _require(condition: bool, what: str) -> None:
-    if not condition:
-        raise InternalError(f"curve constants are inconsistent: {what}")
-
-
-@dataclass(frozen=True)
-class FieldSpec:
-    """A prime field and its Montgomery constants.
-
-    Args:
-        name: Also the name of the generated C++ struct.
-        modulus: An odd prime.
-        word_bits: Bits of a limb: 64, or 8 for the tiny fields.
-        words: Limbs of word_bits bits in one element; R = 2^(word_bits*words).
-    """
-
-    name: str
-    modulus: int
-    word_bits: int
-    words: int
-
-    @property
-    def bits(self) -> int:
-        """Bit length of the modulus."""
-        return self.modulus.bit_length()
-
-    @property
-    def limbs(self) -> int:
-        """64-bit limbs of one element in memory."""
-        return -(-self.word_bits * self.words // 64)
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of one element in memory and in snarkjs files."""
-        return 8 * self.limbs
-
-    @property
-    def mont_bits(self) -> int:
-        """log2 of the Montgomery radix R."""
-        return self.word_bits * self.words
-
-    @property
-    def spare_bits(self) -> int:
-        """Unused top bits of an element: 0 means that a sum of two elements can carry out."""
-        return self.mont_bits - self.bits
-
-    @cached_property
-    def mont_r(self) -> int:
-        """R mod m, the Montgomery form of 1."""
-        return (1 << self.mont_bits) % self.modulus
-
-    @cached_property
-    def mont_r2(self) -> int:
-        """R^2 mod m."""
-        return self.mont_r * self.mont_r % self.modulus
-
-    @cached_property
-    def mont_r_inv(self) -> int:
-        """R^-1 mod m."""
-        return pow(self.mont_r, -1, self.modulus)
-
-    @property
-    def ninv64(self) -> int:
-        """-m^-1 mod 2^64; its low 32 or 8 bits serve the narrower limbs."""
-        return -pow(self.modulus, -1, 1 << 64) % (1 << 64)
-
-    def to_mont(self, value: int) -> int:
-        """Return value * R mod m."""
-        return value * self.mont_r % self.modulus
-
-    def from_mont(self, value: int) -> int:
-        """Return value / R mod m."""
-        return value * self.mont_r_inv % self.modulus
-
-    def check(self) -> None:
-        """Self-check of the Montgomery constants.
-
-        Raises:
-            InternalError: A constant contradicts the modulus.
-        """
-        m = self.modulus
-        _require(m > 2 and m % 2 == 1, f"{self.name}: the modulus is not odd")
-        _require(self.bits <= self.mont_bits, f"{self.name}: the modulus does not fit its limbs")
-        _require((m * self.ninv64 + 1) % (1 << 64) == 0, f"{self.name}: ninv64")
-        _require(pow(2, m - 1, m) == 1 and pow(3, m - 1, m) == 1, f"{self.name}: the modulus is not prime")
-        _require(self.from_mont(self.to_mont(m - 1)) == m - 1, f"{self.name}: Montgomery round trip")
-        _require(self.mont_r2 == pow(2, 2 * self.mont_bits, m), f"{self.name}: R^2")
-
-
-def make_field(name: str, modulus: int, *, word_bits: int = 64, words: int | None = None) -> FieldSpec:
-    """Build and check a field; by default with as many 64-bit limbs as the modulus needs."""
-    spec = FieldSpec(name, modulus, word_bits, words or -(-modulus.bit_length() // word_bits))
-    spec.check()
-    return spec
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,7 +114,7 @@ class Curve:
     def g1(self) -> GroupSpec:
         """The group over F_p."""
         cofactor, rest = divmod(self.p + 1 - trace(self.params), self.r)
-        _require(rest == 0, f"{self.name}: r does not divide the order of G1's curve")
+        require(rest == 0, f"{self.name}: r does not divide the order of G1's curve")
         return GroupSpec("g1", self, 1, self.params.b, self.params.g1, cofactor)
 
     @cached_property
@@ -321,13 +226,13 @@ def _g2_cofactor(params: CurveParams) -> int:
         f = _exact_sqrt((4 * p * p - t2 * t2) // 3)
         orders = [p * p + 1 - (t2 + sign * 3 * f) // 2 for sign in (1, -1)]
     fitting = [order for order in orders if order % r == 0]
-    _require(len(fitting) == 1, f"{params.name}: the order of G2's curve is not determined")
+    require(len(fitting) == 1, f"{params.name}: the order of G2's curve is not determined")
     return fitting[0] // r
 
 
 def _exact_sqrt(value: int) -> int:
     root = isqrt(value)
-    _require(root * root == value, "a twist order is not an integer")
+    require(root * root == value, "a twist order is not an integer")
     return root
 
 
@@ -348,10 +253,10 @@ def make_curve(params: CurveParams) -> Curve:
         nonresidue,
     )
     _check_seed(params)
-    _require(params.p % 12 == 7 or params.p % 4 == 3, f"{params.name}: u^2 = -1 has a root in F_p")
+    require(params.p % 12 == 7 or params.p % 4 == 3, f"{params.name}: u^2 = -1 has a root in F_p")
     for convention in ROOT_CONVENTIONS:
         root = curve.root_of_unity(two_adicity, convention)
-        _require(pow(root, 1 << (two_adicity - 1), r) == r - 1, f"{params.name}: {convention} root of unity")
+        require(pow(root, 1 << (two_adicity - 1), r) == r - 1, f"{params.name}: {convention} root of unity")
     for group in (curve.g1, curve.g2):
         _check_group(group, r)
     return curve
@@ -361,15 +266,15 @@ def _check_seed(params: CurveParams) -> None:
     x = params.seed
     if params.family == "bls12":
         r = x**4 - x**2 + 1
-        _require(params.r == r and params.p == (x - 1) ** 2 * r // 3 + x, f"{params.name}: seed")
+        require(params.r == r and params.p == (x - 1) ** 2 * r // 3 + x, f"{params.name}: seed")
     elif params.family == "bn":
         r = 36 * x**4 + 36 * x**3 + 18 * x**2 + 6 * x + 1
-        _require(params.r == r and params.p == r + 6 * x**2, f"{params.name}: seed")
+        require(params.r == r and params.p == r + 6 * x**2, f"{params.name}: seed")
 
 
 def _check_group(group: GroupSpec, r: int) -> None:
     where, plain = group.full_name, group.plain
     generator: Point = group.generator
-    _require(group.b not in (0, (0, 0)), f"{where}: b is zero, so (0,0) cannot stand for infinity")
-    _require(plain.is_on_curve(generator), f"{where}: the generator is not on the curve")
-    _require(plain.mul(generator, r) is None, f"{where}: the generator does not have order r")
+    require(group.b not in (0, (0, 0)), f"{where}: b is zero, so (0,0) cannot stand for infinity")
+    require(plain.is_on_curve(generator), f"{where}: the generator is not on the curve")
+    require(plain.mul(generator, r) is None, f"{where}: the generator does not have order r")

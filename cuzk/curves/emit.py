@@ -1,8 +1,8 @@
 """Write the constants of all fields and curves as a C++ header for the kernels.
 
 ``python -m cuzk.curves.emit`` rewrites kernels/generated/constants.cuh; ``--check`` only compares, and exits
-1 on any difference. The header holds, per field, a struct of compile-time functions, so that device code needs
-no memory for constants; per group, its b and generator as flat limbs in the memory order of a point.
+1 on any difference. The header holds, per field, a struct of compile-time functions, so that device code
+needs no memory for constants; per group, its b and generator as flat limbs in the memory order of a point.
 """
 
 from __future__ import annotations

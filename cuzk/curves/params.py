@@ -5,7 +5,7 @@ Families, with seed ``x``:
 * BLS12: p = (x-1)^2 (x^4-x^2+1)/3 + x,  r = x^4-x^2+1,  trace x+1.  BLS12-381: about 126 bits of security.
 * BN:    p = 36x^4+36x^3+24x^2+6x+1,  r = 36x^4+36x^3+18x^2+6x+1,  trace 6x^2+1.  BN254: about 100 bits.
 * toy:   r is the largest 16-bit prime with r = 1 mod 1024 for which a prime p = 7 mod 12 and b != 0 exist
-  such that y^2 = x^3 + b has exactly r points over F_p; b is the smallest such, the generator has the smallest x.
+  such that y^2 = x^3 + b has exactly r points over F_p; b is the smallest such, g1 has the smallest x.
 
 All curves are y^2 = x^3 + b over F_p, with Fp2 = F_p[u]/(u^2+1), hence p = 3 mod 4. b != 0, so (0,0) is no
 point and can stand for infinity.

@@ -1,0 +1,63 @@
+"""Checks that proving and verifying keys share; none needs curve arithmetic."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from cuzk.curves import GroupSpec
+from cuzk.errors import NotInSubgroupError, NotOnCurveError, RangeError, SecurityWarning, ShapeError
+from cuzk.limbs import U64Array
+
+PointChecker = Callable[[GroupSpec, U64Array], int | None]
+"""Index of the first bad point of an array of shape (n, *affine_shape), or None."""
+
+NamedPoints = tuple[str, GroupSpec, U64Array]
+PointError = type[NotOnCurveError] | type[NotInSubgroupError]
+
+
+def _check_shape(name: str, array: U64Array, shape: tuple[int, ...]) -> None:
+    if array.shape != shape or array.dtype != np.uint64:
+        raise ShapeError(f"{name} has shape {array.shape} and type {array.dtype}", limit=f"{shape} uint64")
+
+
+def check_shapes(points: Iterator[NamedPoints], counts: dict[str, int]) -> None:
+    """Check that each array holds affine points of its group, as many as counts says, else one."""
+    for name, group, array in points:
+        rows = () if name not in counts else (counts[name],)
+        _check_shape(name, array, (*rows, *group.affine_shape))
+
+
+def check_points(points: Iterator[NamedPoints], checker: PointChecker, error: PointError) -> None:
+    """Run a bulk check over named arrays and raise ``error`` with the place of the first bad point."""
+    for name, group, array in points:
+        bad = checker(group, array.reshape(-1, *group.affine_shape))
+        if bad is not None:
+            raise error(
+                f"point {bad} of {name} is not a valid point of {group.full_name}",
+                where=f"{name}[{bad}]",
+                remedy="fetch the key again; do not use a key from an unknown source",
+            )
+
+
+def check_degenerate(
+    must_be_finite: dict[str, U64Array], delta_g2: U64Array, gamma_g2: U64Array, strict: bool
+) -> None:
+    """Refuse the named points at infinity; warn of delta = gamma, or refuse it if strict."""
+    for name, point in must_be_finite.items():
+        if not point.any():
+            raise RangeError(
+                f"{name} is the point at infinity: with such a key anything, or nothing, verifies",
+                where=name,
+                remedy="make or fetch a proper key",
+            )
+    if np.array_equal(delta_g2, gamma_g2):
+        text = (
+            "delta equals gamma: nobody has contributed to this key, and anybody can forge proofs for it; "
+            "run a contribution (snarkjs zkey contribute) or cuzk setup before using it"
+        )
+        if strict:
+            raise RangeError(text, where="delta_g2")
+        warnings.warn(text, SecurityWarning, stacklevel=3)

@@ -1,0 +1,315 @@
+"""Proving and verifying keys as plain arrays, with the checks that need no curve arithmetic.
+
+A proving key carries the circuit too: matrices A and B, and C where it is known (a ``.zkey`` has no C), all
+with the num_public+1 binding rows. Points are affine in Montgomery form, infinity is all zero. Curve and
+subgroup checks need kernels, so ``check_points`` takes the function that does them.
+
+What the H points are is said by two fields:
+
+* ``h_form = "odd_lagrange"``: h_query[i] = L_{2i+1}(tau)/delta, i < n, with L the Lagrange basis of the domain
+  of size 2n; the scalars are the values of A B - C at the odd 2n-th roots of unity (snarkjs).
+* ``h_form = "monomial"``: h_query[i] = tau^i Z(tau)/delta, i < n-1; the scalars are the coefficients of
+  (A B - C)/Z (bellperson).
+* ``root_convention`` says whose n-th root of unity numbers the rows: "snarkjs" or "bellman".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+
+from cuzk.csr import CsrMatrix
+from cuzk.curves import ROOT_CONVENTIONS, Curve, RootConvention
+from cuzk.errors import CurveMismatchError, NotOnCurveError, RangeError, ShapeError
+from cuzk.key_checks import (
+    NamedPoints,
+    PointChecker,
+    PointError,
+    check_degenerate,
+    check_points,
+    check_shapes,
+)
+from cuzk.limbs import U64Array, field_from_ints
+from cuzk.relation import R1CS, circuit_digest
+from cuzk.witness import Witness
+
+HForm = Literal["odd_lagrange", "monomial"]
+H_FORMS: tuple[HForm, ...] = get_args(HForm)
+
+_RECOMPILE = "use the circuit, witness program and key that were made together"
+
+
+@dataclass(frozen=True, eq=False)
+class VerifyingKey:
+    """What a verifier needs.
+
+    Args:
+        curve: The curve.
+        alpha_g1: Shape g1.affine_shape uint64. Form: Montgomery. As all points here.
+        beta_g2: Shape g2.affine_shape.
+        gamma_g2: Shape g2.affine_shape.
+        delta_g2: Shape g2.affine_shape.
+        ic: Shape (num_public+1, *g1.affine_shape).
+    """
+
+    curve: Curve
+    alpha_g1: U64Array
+    beta_g2: U64Array
+    gamma_g2: U64Array
+    delta_g2: U64Array
+    ic: U64Array
+
+    def __post_init__(self) -> None:
+        if len(self.ic) == 0:
+            raise ShapeError("the verifying key has no ic points", limit="num_public + 1 >= 1")
+        check_shapes(self.points(), {"ic": len(self.ic)})
+
+    @property
+    def num_public(self) -> int:
+        """Public inputs a proof for this key has."""
+        return len(self.ic) - 1
+
+    def points(self) -> Iterator[NamedPoints]:
+        """Name, group and array of every part."""
+        g1, g2 = self.curve.g1, self.curve.g2
+        yield "alpha_g1", g1, self.alpha_g1
+        yield "beta_g2", g2, self.beta_g2
+        yield "gamma_g2", g2, self.gamma_g2
+        yield "delta_g2", g2, self.delta_g2
+        yield "ic", g1, self.ic
+
+    def check_points(self, checker: PointChecker, error: PointError = NotOnCurveError) -> None:
+        """Run a bulk check over all points; raises ``error`` with the place of the first bad one."""
+        check_points(self.points(), checker, error)
+
+    def check_degenerate(self, *, strict: bool = False) -> None:
+        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma.
+
+        Raises:
+            RangeError: A forbidden infinity; with strict, also delta = gamma.
+        """
+        finite = {name: array for name, _, array in self.points() if name != "ic"}
+        check_degenerate(finite | {"ic[0]": self.ic[0]}, self.delta_g2, self.gamma_g2, strict)
+
+
+@dataclass(frozen=True, eq=False)
+class ProvingKey:
+    """What a prover needs, and the circuit it is for. Arrays may be memory-mapped.
+
+    Args:
+        curve: The curve.
+        num_public: Public variables, ONE not included.
+        log_domain: log2 of the evaluation domain size n.
+        h_form: What h_query holds, see the module docstring.
+        root_convention: Whose roots of unity number the rows.
+        alpha_g1: Shape g1.affine_shape uint64. Form: Montgomery, < p; so are all points.
+        beta_g1: Shape g1.affine_shape.
+        delta_g1: Shape g1.affine_shape.
+        beta_g2: Shape g2.affine_shape.
+        gamma_g2: Shape g2.affine_shape.
+        delta_g2: Shape g2.affine_shape.
+        ic: Shape (num_public+1, *g1.affine_shape).
+        a_query: u_i(tau) per variable. Shape (num_variables, *g1.affine_shape).
+        b_g1_query: v_i(tau) per variable. Shape (num_variables, *g1.affine_shape).
+        b_g2_query: The same in G2. Shape (num_variables, *g2.affine_shape).
+        h_query: Shape (n or n-1, *g1.affine_shape), as h_form says.
+        l_query: (beta u_i + alpha v_i + w_i)(tau)/delta per private variable.
+            Shape (num_variables - num_public - 1, *g1.affine_shape).
+        a: Matrix A with binding rows, num_constraints + num_public + 1 rows.
+        b: Matrix B, as many rows.
+        c: Matrix C, as many rows, or None where unknown.
+    """
+
+    curve: Curve
+    num_public: int
+    log_domain: int
+    h_form: HForm
+    root_convention: RootConvention
+    alpha_g1: U64Array
+    beta_g1: U64Array
+    delta_g1: U64Array
+    beta_g2: U64Array
+    gamma_g2: U64Array
+    delta_g2: U64Array
+    ic: U64Array
+    a_query: U64Array
+    b_g1_query: U64Array
+    b_g2_query: U64Array
+    h_query: U64Array
+    l_query: U64Array
+    a: CsrMatrix
+    b: CsrMatrix
+    c: CsrMatrix | None = None
+
+    def __post_init__(self) -> None:
+        if self.h_form not in H_FORMS:
+            raise RangeError(f"unknown h_form {self.h_form!r}", limit=f"one of {', '.join(H_FORMS)}")
+        if self.root_convention not in ROOT_CONVENTIONS:
+            raise RangeError(
+                f"unknown root convention {self.root_convention!r}",
+                limit=f"one of {', '.join(ROOT_CONVENTIONS)}",
+            )
+        if not 0 <= self.num_public < self.num_variables:
+            raise ShapeError(
+                f"{self.num_public} public of {self.num_variables} variables",
+                limit="0 <= num_public < num_variables",
+            )
+        if not 0 <= self.log_domain <= self.curve.two_adicity:
+            raise RangeError(
+                f"log_domain = {self.log_domain}",
+                limit=f"two-adicity of {self.curve.name}: {self.curve.two_adicity}",
+            )
+        self._check_matrices()
+        n = 1 << self.log_domain
+        counts = {
+            "ic": self.num_public + 1,
+            "a_query": self.num_variables,
+            "b_g1_query": self.num_variables,
+            "b_g2_query": self.num_variables,
+            "h_query": n if self.h_form == "odd_lagrange" else n - 1,
+            "l_query": self.num_variables - self.num_public - 1,
+        }
+        check_shapes(self.points(), counts)
+
+    def _check_matrices(self) -> None:
+        shape = (self.a.num_rows, self.num_variables)
+        for name, matrix in self.matrices.items():
+            if matrix.curve is not self.curve:
+                raise CurveMismatchError(f"matrix {name} is over {matrix.curve.name}", limit=self.curve.name)
+            if (matrix.num_rows, matrix.num_cols) != shape:
+                raise ShapeError(
+                    f"matrix {name} is {matrix.num_rows} x {matrix.num_cols}",
+                    limit=f"{shape[0]} x {shape[1]}",
+                )
+        if not self.num_public < self.a.num_rows <= 1 << self.log_domain:
+            raise ShapeError(
+                f"matrix A has {self.a.num_rows} rows",
+                limit=f"{self.num_public + 1} binding rows at least, 2^{self.log_domain} (the domain) at most",
+            )
+
+    @property
+    def num_variables(self) -> int:
+        """All variables, ONE included."""
+        return self.a.num_cols
+
+    @property
+    def num_constraints(self) -> int:
+        """Constraints of the circuit, binding rows not included."""
+        return self.a.num_rows - self.num_public - 1
+
+    @property
+    def domain_size(self) -> int:
+        """Size n of the evaluation domain."""
+        return 1 << self.log_domain
+
+    @property
+    def matrices(self) -> dict[str, CsrMatrix]:
+        """The matrices at hand by name, C only where known."""
+        known = {"A": self.a, "B": self.b}
+        return known if self.c is None else known | {"C": self.c}
+
+    def points(self) -> Iterator[NamedPoints]:
+        """Name, group and array of every part that holds points."""
+        g1, g2 = self.curve.g1, self.curve.g2
+        for name in ("alpha_g1", "beta_g1", "delta_g1"):
+            yield name, g1, getattr(self, name)
+        for name in ("beta_g2", "gamma_g2", "delta_g2"):
+            yield name, g2, getattr(self, name)
+        for name in ("ic", "a_query", "b_g1_query"):
+            yield name, g1, getattr(self, name)
+        yield "b_g2_query", g2, self.b_g2_query
+        for name in ("h_query", "l_query"):
+            yield name, g1, getattr(self, name)
+
+    @cached_property
+    def circuit_digest(self) -> str:
+        """Hash of the circuit this key is for; equals R1CS.digest of that circuit."""
+        return circuit_digest(self.curve, self.num_public, self.num_constraints, self.a, self.b)
+
+    def verifying_key(self) -> VerifyingKey:
+        """The matching verifying key."""
+        return VerifyingKey(
+            self.curve, self.alpha_g1, self.beta_g2, self.gamma_g2, self.delta_g2, np.array(self.ic)
+        )
+
+    def check_binding_rows(self) -> None:
+        """Check that the last num_public+1 rows of A hold a 1 on variable i each, and those of B and C
+        nothing.
+
+        Raises:
+            ShapeError: They do not, so proofs would not be bound to the public inputs.
+        """
+        count, first = self.num_public + 1, self.num_constraints
+        entries = slice(int(self.a.row_ptr[first]), None)
+        is_bound = (
+            np.array_equal(np.diff(self.a.row_ptr[first:]), np.ones(count))
+            and np.array_equal(self.a.col[entries], np.arange(count))
+            and (self.a.dictionary[self.a.coeff[entries]] == field_from_ints(self.curve.fr, [1])).all()
+            and all(m.row_ptr[first] == m.nnz for name, m in self.matrices.items() if name != "A")
+        )
+        if not is_bound:
+            raise ShapeError(
+                "the rows that bind the public inputs are missing or wrong",
+                where=f"rows {first} to {first + count - 1} of the key's matrices",
+                limit="A holds 1 on variable i in row num_constraints + i, B and C nothing",
+                remedy="make the key again with snarkjs or cuzk setup",
+            )
+
+    def check_points(self, checker: PointChecker, error: PointError = NotOnCurveError) -> None:
+        """Run a bulk check over all points; raises ``error`` with the place of the first bad one."""
+        check_points(self.points(), checker, error)
+
+    def check_degenerate(self, *, strict: bool = False) -> None:
+        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma.
+
+        Raises:
+            RangeError: A forbidden infinity; with strict, also delta = gamma.
+        """
+        finite = {name: array for name, group, array in self.points() if array.shape == group.affine_shape}
+        check_degenerate(finite | {"ic[0]": self.ic[0]}, self.delta_g2, self.gamma_g2, strict)
+
+    def check_witness(self, witness: Witness) -> None:
+        """Check that a witness fits this key by curve and length.
+
+        Raises:
+            CurveMismatchError: Another curve.
+            ShapeError: Another number of variables.
+        """
+        if witness.curve is not self.curve:
+            raise CurveMismatchError(
+                f"the witness is over {witness.curve.name}, the key over {self.curve.name}", remedy=_RECOMPILE
+            )
+        if witness.num_variables != self.num_variables:
+            raise ShapeError(
+                f"the witness has {witness.num_variables} values, the key {self.num_variables} variables",
+                remedy=_RECOMPILE,
+            )
+
+    def check_circuit(self, r1cs: R1CS) -> None:
+        """Check that this key was made for this circuit.
+
+        Raises:
+            CurveMismatchError: Another curve.
+            ShapeError: Other sizes, or other matrices of the same sizes.
+        """
+        if r1cs.curve is not self.curve:
+            raise CurveMismatchError(
+                f"the circuit is over {r1cs.curve.name}, the key over {self.curve.name}", remedy=_RECOMPILE
+            )
+        for name in ("num_variables", "num_public", "num_constraints"):
+            if getattr(r1cs, name) != getattr(self, name):
+                raise ShapeError(
+                    f"the circuit has {name} = {getattr(r1cs, name)}, the key {getattr(self, name)}",
+                    remedy=_RECOMPILE,
+                )
+        found = r1cs.digest()
+        if found != self.circuit_digest:
+            raise ShapeError(
+                "the circuit has the key's sizes but other constraints",
+                limit=f"circuit digest {self.circuit_digest}, found {found}",
+                remedy=_RECOMPILE,
+            )
