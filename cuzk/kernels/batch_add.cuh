@@ -1,6 +1,7 @@
 /// Sum of selected points: the bases whose scalar is one.
 #pragma once
 
+#include "msm_accumulate.cuh"
 #include "msm_reduce.cuh"
 
 namespace cuzk {
@@ -27,6 +28,6 @@ template <class Ex, class G> CUZK_FN void batch_add(Ex& ex, const BatchAddArgs<G
 }
 
 // X(kernel, Args, max block threads, min blocks per SM)
-#define CUZK_BATCH_ADD_KERNELS(X, G) X(batch_add, BatchAddArgs<G>, 128, 2)
+#define CUZK_BATCH_ADD_KERNELS(X, G) X(batch_add, BatchAddArgs<G>, 128, ADDITION_BLOCKS_PER_SM<G>)
 
 }  // namespace cuzk

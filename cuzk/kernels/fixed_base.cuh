@@ -4,6 +4,7 @@
 /// j 2^(c w) P for every window w and 1 <= j <= 2^(c-1), in affine form so that additions are mixed ones.
 #pragma once
 
+#include "msm_accumulate.cuh"
 #include "msm_digits.cuh"
 #include "msm_reduce.cuh"
 #include "points.cuh"
@@ -70,6 +71,6 @@ template <class Ex, class G> CUZK_FN void fixed_base_mul(Ex& ex, const FixedBase
 // X(kernel, Args, max block threads, min blocks per SM)
 #define CUZK_FIXED_BASE_KERNELS(X, G)                                                                        \
     X(fixed_base_windows, FixedBaseWindowsArgs<G>, 128, 1) X(fixed_base_table, FixedBaseTableArgs<G>, 128, 1) \
-    X(fixed_base_mul, FixedBaseMulArgs<G>, 128, 2)
+    X(fixed_base_mul, FixedBaseMulArgs<G>, 128, ADDITION_BLOCKS_PER_SM<G>)
 
 }  // namespace cuzk

@@ -90,6 +90,9 @@ using ModuleFr = CUZK_CAT(Curve_, CUZK_CURVE)::Fr;
 #if __has_include("point_ops.cuh")
 #include "point_ops.cuh"
 #endif
+#if __has_include("points.cuh")
+#include "points.cuh"
+#endif
 
 namespace cuzk {
 #if CUZK_FAMILY_ID == 2
@@ -100,6 +103,7 @@ using ModuleGroup = CUZK_CAT(Curve_, CUZK_CURVE)::G2;
 }  // namespace cuzk
 #define CUZK_MODULE_KERNELS                                                                                  \
     CUZK_POINT_OPS_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                    \
+    CUZK_POINTS_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                       \
     CUZK_MSM_ACCUMULATE_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                               \
     CUZK_MSM_REDUCE_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                   \
     CUZK_BATCH_ADD_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                    \
@@ -131,6 +135,9 @@ using ModuleGroup = CUZK_CAT(Curve_, CUZK_CURVE)::G2;
 #endif
 #ifndef CUZK_MSM_SORT_KERNELS
 #define CUZK_MSM_SORT_KERNELS(X, T)
+#endif
+#ifndef CUZK_POINTS_KERNELS
+#define CUZK_POINTS_KERNELS(X, T)
 #endif
 #ifndef CUZK_POINT_OPS_KERNELS
 #define CUZK_POINT_OPS_KERNELS(X, T)

@@ -136,8 +136,13 @@ template <class Ex, class G> CUZK_FN void msm_merge(Ex& ex, const MsmMergeArgs<G
     }
 }
 
+/// Blocks of 128 threads that a multiprocessor should hold in the addition loops: 128 registers a thread suffice for
+/// coordinates of up to 12 words, those of Fp2 get all there are.
+template <class G> constexpr int ADDITION_BLOCKS_PER_SM = sizeof(typename G::F) <= 48 ? 4 : 2;
+
 // X(kernel, Args, max block threads, min blocks per SM)
 #define CUZK_MSM_ACCUMULATE_KERNELS(X, G)                                                                    \
-    X(msm_accumulate, MsmAccumulateArgs<G>, 128, 2) X(msm_merge, MsmMergeArgs<G>, 128, 1)
+    X(msm_accumulate, MsmAccumulateArgs<G>, 128, ADDITION_BLOCKS_PER_SM<G>)                                  \
+    X(msm_merge, MsmMergeArgs<G>, 128, 1)
 
 }  // namespace cuzk
