@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Library:
-    """An independent library: its import name, the code it descends from, and the curves it knows."""
+    """An independent library: import name, the code it descends from, its curves (none = any field)."""
 
     module: str
     distribution: str
@@ -26,12 +26,12 @@ LIBRARIES: dict[str, Library] = {
         Library("zksnake", "zksnake", "arkworks", ("bls12_381", "bn254"), ("point", "msm", "ntt", "pairing")),
         Library(
             "py_arkworks_bls12381",
-            "py_arkworks_bls12381",
+            "py-arkworks-bls12381",
             "arkworks",
             ("bls12_381",),
             ("point", "msm", "pairing"),
         ),
-        Library("flint", "python-flint", "flint", (), ("fp", "ntt")),
+        Library("flint", "python-flint", "flint", (), ("fp", "ntt", "poly")),
         Library("gmpy2", "gmpy2", "gmp", (), ("fp",)),
     )
 }

@@ -1,8 +1,8 @@
 """Which oracle checks which kernel family, on which edge classes, and what checks the oracle.
 
-A kernel family is the group of kernels that one header declares. A project test enumerates all kernels and fails
-when a family is missing here. `oracles` are the reference; `seconds` are other functions of this package and
-`libraries` adapters of other lineages that the tests in `tests/oracles/` hold against it.
+A kernel family is the group of kernels that one header declares. A project test enumerates all kernels and
+fails when a family is missing here. `oracles` are the reference; `seconds` are other functions of this
+package, and `libraries` adapters of other lineages, that the tests in `tests/oracles/` hold against it.
 """
 
 from collections.abc import Callable
@@ -49,8 +49,10 @@ class Family:
 _ALL = (
     Family(
         "word",
-        (fields.word_add, fields.word_sub, fields.word_mul_lo, fields.word_mul_hi, fields.word_mul_wide)
-        + (fields.word_mad_lo, fields.word_mad_hi, fields.word_mad_wide),
+        (
+            *(fields.word_add, fields.word_sub, fields.word_mul_lo, fields.word_mul_hi),
+            *(fields.word_mul_wide, fields.word_mad_lo, fields.word_mad_hi, fields.word_mad_wide),
+        ),
         (fields.from_limbs,),
         ("gmpy2",),
         ("W",),
@@ -58,8 +60,10 @@ _ALL = (
     ),
     Family(
         "field",
-        (fields.add, fields.sub, fields.neg, fields.dbl, fields.mul, fields.sqr, fields.inv)
-        + (fields.to_mont, fields.from_mont, fields.mont_mul),
+        (
+            *(fields.add, fields.sub, fields.neg, fields.dbl, fields.mul),
+            *(fields.sqr, fields.inv, fields.to_mont, fields.from_mont, fields.mont_mul),
+        ),
         (fields.mont_mul_by_words, fields.inv_fermat),
         ("gmpy2", "flint"),
         ("F", "A"),
@@ -75,8 +79,10 @@ _ALL = (
     ),
     Family(
         "point",
-        (curve.add, curve.double, curve.neg, curve.mul, curve.to_xyzz, curve.from_xyzz)
-        + (curve.is_on_curve, curve.in_subgroup),
+        (
+            *(curve.add, curve.double, curve.neg, curve.mul),
+            *(curve.to_xyzz, curve.from_xyzz, curve.is_on_curve, curve.in_subgroup),
+        ),
         (toy.log_g1, toy.log_g2),
         ("py_ecc", "pyblst", "pymcl", "zksnake", "py_arkworks_bls12381"),
         ("P", "F"),
@@ -151,8 +157,10 @@ _ALL = (
     ),
     Family(
         "formats",
-        (parsers.parse_r1cs, parsers.parse_wtns, parsers.parse_zkey, parsers.parse_proof_json)
-        + (parsers.parse_vkey_json, parsers.parse_public_json, encoding.proof_to_bytes),
+        (
+            *(parsers.parse_r1cs, parsers.parse_wtns, parsers.parse_zkey, parsers.parse_proof_json),
+            *(parsers.parse_vkey_json, parsers.parse_public_json, encoding.proof_to_bytes),
+        ),
         (parsers.prove_zkey, encoding.proof_from_bytes),
         ("pyblst", "py_arkworks_bls12381"),
         (),

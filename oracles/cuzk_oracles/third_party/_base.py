@@ -53,7 +53,9 @@ class Adapter:
     def supports(self, operation: str, params: Params | None = None) -> bool:
         """Whether the library offers an operation ("point", "msm", "ntt", ...) on a curve."""
         library = LIBRARIES[self.module]
-        return operation in library.offers and (params is None or params.name in library.curves)
+        return operation in library.offers and (
+            params is None or not library.curves or params.name in library.curves
+        )
 
     def _unsupported(self, what: str) -> Unsupported:
         return Unsupported(f"{self.module} has no {what}")

@@ -1,5 +1,6 @@
 """py_ecc: pure Python, slow, and the most independent of all. Both curves."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,14 @@ class PyEcc(Adapter):
     """Field, group and pairing arithmetic of py_ecc's projective ("optimized") modules."""
 
     module = "py_ecc"
+
+    def load(self, submodule: str = "") -> Any:
+        """Import, and undo what the import does to the whole process: py_ecc raises the recursion limit."""
+        limit = sys.getrecursionlimit()
+        try:
+            return super().load(submodule)
+        finally:
+            sys.setrecursionlimit(limit)
 
     def _curve(self, params: Params) -> Any:
         if params.name not in _MODULES:
