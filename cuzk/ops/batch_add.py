@@ -56,7 +56,7 @@ def batch_add(
         raise RangeError(f"{blocks} blocks", limit="1 to 65535")
     if n == 0:
         return infinity(group)
-    grid, block = sum_shape(n, limits, threads if limits.gpu_like else None)
+    grid, block = sum_shape(n, group, limits, threads if limits.gpu_like else None)
     grid = blocks or grid
     partials = alloc_xyzz(device, group, grid)
     device.launch(

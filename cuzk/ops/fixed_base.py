@@ -47,13 +47,13 @@ class FixedBase:
         device, group, plan = self.device, self.group, self.plan
         entries = 1 << (plan.window_bits - 1)
         windows = alloc_points(device, group, plan.num_windows)
-        grid, block = sum_shape(plan.num_windows, device.limits)
+        grid, block = sum_shape(plan.num_windows, group, device.limits)
         device.launch(
             f"fixed_base_windows_{group.full_name}", grid=grid, block=block,
             base=base, windows=windows, num_windows=plan.num_windows, window_bits=plan.window_bits,
         )  # fmt: skip
         table = alloc_xyzz(device, group, plan.num_windows * entries)
-        grid, block = sum_shape(plan.num_windows * entries // plan.run, device.limits)
+        grid, block = sum_shape(plan.num_windows * entries // plan.run, group, device.limits)
         device.launch(
             f"fixed_base_table_{group.full_name}", grid=grid, block=block,
             windows=windows, table=table, num_windows=plan.num_windows, entries=entries, run=plan.run,
@@ -83,7 +83,7 @@ class FixedBase:
         sums = alloc_xyzz(device, group, min(n, plan.chunk))
         for first in range(0, n, plan.chunk):
             count = min(plan.chunk, n - first)
-            grid, block = sum_shape(count, device.limits)
+            grid, block = sum_shape(count, group, device.limits)
             device.launch(
                 f"fixed_base_mul_{group.full_name}", grid=grid, block=block,
                 scalars=scalars[first : first + count], table=self._table, dst=sums, n=count,

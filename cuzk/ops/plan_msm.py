@@ -23,6 +23,7 @@ __all__ = [
     "plan_msm",
     "sum_shape",
     "wide_shape",
+    "window_cost",
 ]
 
 MIN_WINDOW_BITS = 2
@@ -31,8 +32,9 @@ MAX_WINDOW_BITS = 24
 _MADD, _ADD, _DBL = 10, 14, 9
 #: Digits, counting and placing of one entry, measured against field multiplications of a whole device.
 _SORT = 3
-#: Threads a multiprocessor keeps busy with point arithmetic: registers allow no more.
-_LANES_PER_SM = 384
+#: Threads a multiprocessor holds in the addition loops (ADDITION_BLOCKS_PER_SM of the kernels): registers allow
+#: no more, and Fp2 needs all of them.
+_LANES_PER_SM = {1: 512, 2: 256}
 _POINT_BLOCK = 128
 _WIDE_BLOCK = 256
 #: A host core does one dependent operation in about a sixteenth of the time that a single GPU thread needs.
@@ -101,26 +103,26 @@ def wide_shape(n: int, limits: DeviceLimits) -> tuple[int, int]:
     return _clamp(-(-n // block), 1, 8 * limits.num_sms), block
 
 
-def sum_shape(n: int, limits: DeviceLimits, block: int | None = None) -> tuple[int, int]:
+def sum_shape(n: int, group: GroupSpec, limits: DeviceLimits, block: int | None = None) -> tuple[int, int]:
     """(grid, block) for a kernel of point arithmetic over n points, n >= 1."""
     if not limits.gpu_like:
         return _clamp(-(-n // 32), 1, 4 * limits.num_sms), 1
     block = block or _clamp(_next_power_of_two(n), limits.warp, _POINT_BLOCK)
-    return _clamp(-(-n // block), 1, limits.num_sms * max(1, _LANES_PER_SM // block)), block
+    return _clamp(-(-n // block), 1, limits.num_sms * (_LANES_PER_SM[group.degree] // block)), block
 
 
-def _lanes(limits: DeviceLimits) -> int:
-    return limits.num_sms * (_LANES_PER_SM if limits.gpu_like else 1)
+def _lanes(group: GroupSpec, limits: DeviceLimits) -> int:
+    return limits.num_sms * (_LANES_PER_SM[group.degree] if limits.gpu_like else 1)
 
 
-def _range_length(num_buckets: int, limits: DeviceLimits) -> int:
+def _range_length(num_buckets: int, lanes: int) -> int:
     """Buckets a GPU thread reduces: enough that every lane gets one range; a power of two."""
-    return _next_power_of_two(-(-num_buckets // _lanes(limits)))
+    return _next_power_of_two(-(-num_buckets // lanes))
 
 
-def window_cost(n: int, scalar_bits: int, window_bits: int, limits: DeviceLimits) -> float:
+def window_cost(n: int, scalar_bits: int, window_bits: int, group: GroupSpec, limits: DeviceLimits) -> float:
     """Estimated time in multiplications of one lane, the lanes working side by side."""
-    c, lanes = window_bits, _lanes(limits)
+    c, lanes = window_bits, _lanes(group, limits)
     windows, buckets = num_signed_windows(scalar_bits, c), 1 << (c - 1)
     entries = windows * n
     horner = windows * c * _DBL
@@ -128,7 +130,7 @@ def window_cost(n: int, scalar_bits: int, window_bits: int, limits: DeviceLimits
         # Runs of empty buckets are skipped at the price of some doublings.
         walked = min(buckets, n * (4 + c))
         return (entries * (_MADD + _SORT) + windows * walked * 2 * _ADD) / lanes + horner
-    length = _range_length(windows * buckets, limits)
+    length = _range_length(windows * buckets, lanes)
     rounds = -(-windows * buckets // (length * lanes))
     offset = c * (_DBL + _ADD / 2)
     accumulate = -(-entries // lanes) * (_MADD + _SORT) + _ADD * lanes.bit_length()
@@ -152,7 +154,7 @@ def _choose_window(n: int, scalar_bits: int, group: GroupSpec, limits: DeviceLim
             limit=f"{memory} bytes",
             remedy="use fewer terms, or allow more memory",
         )
-    return min(fitting, key=lambda c: window_cost(n, scalar_bits, c, limits))
+    return min(fitting, key=lambda c: window_cost(n, scalar_bits, c, group, limits))
 
 
 def _default_memory(limits: DeviceLimits, *, asked: bool) -> int:
@@ -162,22 +164,24 @@ def _default_memory(limits: DeviceLimits, *, asked: bool) -> int:
     return min(limits.memory_bytes // 4, _DEFAULT_HOST_MEMORY) if on_host else limits.memory_bytes // 4
 
 
-def _segments(n: int, windows: int, limits: DeviceLimits) -> tuple[int, int]:
+def _segments(n: int, windows: int, group: GroupSpec, limits: DeviceLimits) -> tuple[int, int]:
     """(num_segments, min_segment): one or two rounds of full lanes; a few pieces a core."""
     if not limits.gpu_like:
         return 8 * limits.num_sms, 64
-    lanes = _lanes(limits)
+    lanes = _lanes(group, limits)
     rounds = 2 if n * windows >= 256 * lanes else 1
     return _clamp(rounds * lanes, 1, max(1, n * windows)), 4
 
 
-def _reduce_shape(window_bits: int, windows: int, limits: DeviceLimits) -> tuple[int, int, int]:
+def _reduce_shape(
+    window_bits: int, windows: int, group: GroupSpec, limits: DeviceLimits
+) -> tuple[int, int, int]:
     """(reduce_block, range_length, blocks_per_window)."""
     buckets = 1 << (window_bits - 1)
     if not limits.gpu_like:
         blocks = _clamp(-(-2 * limits.num_sms // windows), 1, buckets)
         return 1, -(-buckets // blocks), blocks
-    length = min(buckets, _range_length(windows * buckets, limits))
+    length = min(buckets, _range_length(windows * buckets, _lanes(group, limits)))
     threads = -(-buckets // length)
     block = _clamp(_next_power_of_two(threads), limits.warp, _POINT_BLOCK)
     return block, length, -(-threads // block)
@@ -233,11 +237,11 @@ def plan_msm(
     per_pass = min(windows, memory // need, (2**32 - 1) // n, 2**31 >> (c - 1))
     passes = -(-windows // per_pass)
     per_pass = -(-windows // passes)
-    pieces, shortest = _segments(n, per_pass, limits)
+    pieces, shortest = _segments(n, per_pass, group, limits)
     pieces, shortest = num_segments or pieces, min_segment or shortest
     point_block = min(_POINT_BLOCK, limits.max_threads)
     wide_grid, wide_block = wide_shape(n, limits)
-    reduce_block, length, blocks = _reduce_shape(c, per_pass, limits)
+    reduce_block, length, blocks = _reduce_shape(c, per_pass, group, limits)
     return MsmPlan(
         n=n, window_bits=c, scalar_bits=scalar_bits, num_windows=windows, windows_per_pass=per_pass,
         wide_grid=wide_grid, wide_block=wide_block, num_segments=pieces, min_segment=shortest,

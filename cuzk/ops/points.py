@@ -96,7 +96,7 @@ def _first_bad(device: Device, group: GroupSpec, points: Array, kernel: str) -> 
     if n == 0:
         return None
     found = device.upload(np.full(1, n, np.uint64))
-    grid, block = sum_shape(n, device.limits)
+    grid, block = sum_shape(n, group, device.limits)
     device.launch(f"{kernel}_{group.full_name}", grid=grid, block=block, points=points, first_bad=found, n=n)
     index = int(device.download(found)[0])
     return index if index < n else None
@@ -176,7 +176,7 @@ def add(device: Device, group: GroupSpec, a: Array, b: Array) -> Array:
         raise ShapeError(f"a has {n} points and b has {m}", limit="the same number")
     result = alloc_points(device, group, n)
     if n:
-        grid, block = sum_shape(n, device.limits)
+        grid, block = sum_shape(n, group, device.limits)
         device.launch(
             f"points_add_{group.full_name}", grid=_one_a_block(n, grid, device), block=block,
             a=a, b=b, dst=result, n=n,
@@ -209,7 +209,7 @@ def scalar_mul(device: Device, group: GroupSpec, points: Array, scalars: Array) 
     count = m if n == 1 else n
     result = alloc_points(device, group, count)
     if count:
-        grid, block = sum_shape(count, device.limits)
+        grid, block = sum_shape(count, group, device.limits)
         device.launch(
             f"points_scalar_mul_{group.full_name}", grid=_one_a_block(count, grid, device), block=block,
             points=points, scalars=scalars, dst=result, n=count,
@@ -254,7 +254,7 @@ def normalize(device: Device, group: GroupSpec, xyzz: Array, out: Array | None =
         raise ShapeError(f"out has {result.shape[0]} points", limit=f"{n}")
     if n:
         # A thread's inversion should be shared by some tens of points.
-        grid, block = sum_shape(-(-n // 32), device.limits)
+        grid, block = sum_shape(-(-n // 32), group, device.limits)
         device.launch(
             f"points_normalize_{group.full_name}", grid=grid, block=block, src=xyzz, dst=result, n=n
         )
