@@ -133,7 +133,7 @@ template <class Ex, class Fr> CUZK_FN void ntt_dit_pass(Ex& ex, const NttPassArg
 
 // X(kernel function template, argument struct, threads per block, blocks per multiprocessor)
 #define CUZK_NTT_KERNELS(X, Fr)                                                                              \
-    X(ntt_dif_pass, NttPassArgs<Fr>, 256, 1)                                                                 \
-    X(ntt_dit_pass, NttPassArgs<Fr>, 256, 1)
+    X(ntt_dif_pass, NttPassArgs<Fr>, 128, 4)                                                                 \
+    X(ntt_dit_pass, NttPassArgs<Fr>, 128, 4)
 
 }  // namespace cuzk
