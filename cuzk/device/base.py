@@ -198,6 +198,11 @@ class Device(ABC):
         """The device on which a handful of scalar multiplications is cheapest."""
         return self
 
+    @property
+    @abstractmethod
+    def reference(self) -> Device:
+        """The ``cpu`` device that a doubtful result is computed on again."""
+
     def counters(self) -> dict[str, int]:
         """Counts since the last reset: launches and bytes; on ``emu`` field and point operations too."""
         return dict(self._counts)

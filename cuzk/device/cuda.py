@@ -92,6 +92,10 @@ class CudaDevice(Device):
     def host(self) -> Device:
         return self._host
 
+    @property
+    def reference(self) -> Device:
+        return self._host
+
     # -- memory
 
     def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:

@@ -93,6 +93,10 @@ class CpuDevice(HostDevice):
     def kernels(self) -> Mapping[str, KernelSpec]:
         return self._kernels
 
+    @property
+    def reference(self) -> Device:
+        return self
+
     def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
         self._check_process()
         code, index = self._module.launch(spec.index, packed, grid, shared_bytes, self.threads)
@@ -148,6 +152,14 @@ class EmuDevice(HostDevice):
         result[...] = array
         self._counts["bytes_up"] += array.nbytes
         return result
+
+    @functools.cached_property
+    def _reference(self) -> CpuDevice:
+        return CpuDevice()
+
+    @property
+    def reference(self) -> Device:
+        return self._reference
 
     def check_canaries(self, kernel: str) -> None:
         """Raise KernelFault if a kernel wrote next to one of the living arrays."""

@@ -1,0 +1,82 @@
+"""A Groth16 prover for GPUs and CPUs that checks itself: BLS12-381 and BN254, one kernel source, three devices.
+
+::
+
+    import cuzk
+
+    circuit = cuzk.read_r1cs("circuit.r1cs")
+    key = cuzk.setup(circuit, cuzk.get_device("auto"))
+    proof = cuzk.prove(key, cuzk.read_wtns("witness.wtns"))
+    assert cuzk.verify(key.verifying_key(), public_inputs, proof)
+
+Names are imported when they are first used, so that ``import cuzk`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cuzk import errors
+    from cuzk.curves import get_curve
+    from cuzk.device import get_device
+    from cuzk.formats import read_r1cs, read_wtns
+    from cuzk.groth16 import Blinding, Prover, setup, verify
+    from cuzk.keys import ProvingKey, VerifyingKey
+    from cuzk.proof import Proof
+    from cuzk.proving import prove, prove_batch
+    from cuzk.relation import R1CS
+    from cuzk.witness import Witness
+
+__all__ = [
+    "R1CS",
+    "Blinding",
+    "Proof",
+    "Prover",
+    "ProvingKey",
+    "VerifyingKey",
+    "Witness",
+    "errors",
+    "get_curve",
+    "get_device",
+    "prove",
+    "prove_batch",
+    "read_r1cs",
+    "read_wtns",
+    "setup",
+    "verify",
+]
+
+__version__ = "0.1.0"
+
+#: Where each public name lives.
+_HOME = {
+    "R1CS": "cuzk.relation",
+    "Blinding": "cuzk.groth16",
+    "Proof": "cuzk.proof",
+    "Prover": "cuzk.groth16",
+    "ProvingKey": "cuzk.keys",
+    "VerifyingKey": "cuzk.keys",
+    "Witness": "cuzk.witness",
+    "get_curve": "cuzk.curves",
+    "get_device": "cuzk.device",
+    "prove": "cuzk.proving",
+    "prove_batch": "cuzk.proving",
+    "read_r1cs": "cuzk.formats",
+    "read_wtns": "cuzk.formats",
+    "setup": "cuzk.groth16",
+    "verify": "cuzk.groth16",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "errors":
+        return importlib.import_module("cuzk.errors")
+    if name in _HOME:
+        return getattr(importlib.import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'cuzk' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

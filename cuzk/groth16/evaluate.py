@@ -1,0 +1,70 @@
+"""Phase ``synthesis``: from the witness to the values of a, b and c on the evaluation domain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cuzk.device.base import Array
+from cuzk.groth16.resident import ResidentKey
+from cuzk.limbs import U64Array
+from cuzk.ops.fr_vec import first_mismatch, fr_mul, to_mont
+from cuzk.ops.spmv import spmv
+from cuzk.telemetry import Recorder
+
+__all__ = ["evaluate", "first_unsatisfied_row", "upload_witness"]
+
+
+def upload_witness(resident: ResidentKey, values: U64Array, recorder: Recorder) -> Array:
+    """Copy a witness up and bring it into Montgomery form.
+
+    Args:
+        resident: The key.
+        values: Shape (num_variables, limbs) uint64. Form: standard, < r. values[0] = 1.
+        recorder: Where the phase is booked.
+
+    Returns:
+        Shape (num_variables, limbs) uint64, on the device. Form: Montgomery, < r.
+    """
+    device = resident.device
+    with recorder.phase("witness"):
+        return to_mont(device, resident.curve, device.upload(values))
+
+
+def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Array:
+    """The rows' values A w, B w, C w.
+
+    Args:
+        resident: The key.
+        w: Shape (num_variables, limbs) uint64, on the device. Form: Montgomery.
+        recorder: Where the phase is booked.
+
+    Returns:
+        Shape (3, n, limbs) uint64, on the device, rows beyond the circuit's are 0. Form: Montgomery, < r.
+        Order: natural. Where the key has no matrix C, c = a o b, as it is for every satisfying witness.
+
+    Cost: nnz(A) + nnz(B) + nnz(C) fr_mul, entries of +1 and -1 free; no host synchronisation.
+    Checked by: tests/prover/test_phases.py.
+    """
+    device, curve = resident.device, resident.curve
+    n = resident.domain.size
+    abc = device.alloc((3, n, curve.fr.limbs), np.uint64)
+    with recorder.phase("spmv"):
+        for i, matrix in enumerate((resident.a, resident.b)):
+            spmv(device, curve, matrix, w, n, out=abc[i])
+        if resident.c is not None:
+            spmv(device, curve, resident.c, w, n, out=abc[2])
+        else:
+            fr_mul(device, curve, abc[0], abc[1], out=abc[2])
+    return abc
+
+
+def first_unsatisfied_row(resident: ResidentKey, abc: Array) -> int | None:
+    """The least row with a * b != c, or None; also None where the key has no matrix C.
+
+    Args:
+        resident: The key.
+        abc: What evaluate() returned.
+    """
+    if resident.c is None:
+        return None
+    return first_mismatch(resident.device, resident.curve, abc[0], abc[1], abc[2])

@@ -1,0 +1,201 @@
+"""The order of the phases, and what happens when a proof does not verify."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from cuzk.device.base import Array, Device
+from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
+from cuzk.groth16.assemble import assemble
+from cuzk.groth16.blinding import Blinding
+from cuzk.groth16.commit import commit_h, commit_witness
+from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
+from cuzk.groth16.quotient import quotient
+from cuzk.groth16.resident import ResidentKey
+from cuzk.groth16.verify import PreparedVerifyingKey
+from cuzk.keys import ProvingKey
+from cuzk.limbs import fr_to_ints
+from cuzk.proof import Proof
+from cuzk.relation import R1CS
+from cuzk.telemetry import Recorder
+from cuzk.variants import resolve
+from cuzk.witness import Witness
+
+__all__ = ["Prover"]
+
+
+class Prover:
+    """A proving key loaded on a device, ready to prove.
+
+    Safe to call from several threads: proofs queue up for the device.  A prover does not survive ``fork``; the
+    child gets a DeviceError and opens its own.
+
+    Args:
+        key: The proving key; its points are taken as checked (``cuzk key check``, or the loader's curve check).
+        device: Where to prove.
+        variants: Variant id -> value; the rest stay at their defaults.
+        recorder: Where phases are booked; a fresh one by default.
+        circuit: The circuit, where at hand: with it an unsatisfied witness is reported with its row even for
+            keys that lack matrix C.
+
+    Raises:
+        InputError: Unknown variant or value; a circuit that is not the key's.
+        OutOfMemoryError: The key does not fit the device.
+    """
+
+    def __init__(
+        self,
+        key: ProvingKey,
+        device: Device,
+        *,
+        variants: Mapping[str, str] | None = None,
+        recorder: Recorder | None = None,
+        circuit: R1CS | None = None,
+    ) -> None:
+        if circuit is not None:
+            key.check_circuit(circuit)
+            if key.c is None:
+                key = replace(key, c=circuit.with_binding_rows()[2])
+        self.key = key
+        self.device = device
+        self.variants = resolve(variants or {})
+        self._recorder = (recorder or Recorder()).scoped(
+            device=device.kind, build_key=device.build_key, variants=self.variants,
+            counters=device.counters, sync=device.synchronize,
+        )  # fmt: skip
+        self._lock = threading.Lock()
+        with self._recorder.phase("key_load"):
+            self._resident = ResidentKey.upload(device, key)
+        # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
+        self._verifier = PreparedVerifyingKey.supports(key.curve)
+
+    def prove(
+        self, witness: Witness, *, blinding: Blinding | None = None, self_check: bool = True
+    ) -> Proof:
+        """Prove one witness: prove_batch of one."""
+        return self.prove_batch(
+            [witness], blindings=None if blinding is None else [blinding], self_check=self_check
+        )[0]
+
+    def prove_batch(
+        self,
+        witnesses: Sequence[Witness],
+        *,
+        blindings: Sequence[Blinding] | None = None,
+        self_check: bool = True,
+    ) -> list[Proof]:
+        """Prove several witnesses of the key's circuit.
+
+        Args:
+            witnesses: One per proof.
+            blindings: One per proof; drawn from the operating system where None. Wiped after use.
+            self_check: Verify each proof before it is returned. Without it an unsatisfied witness of a circuit
+                whose matrix C is unknown gives a proof that does not verify.
+
+        Returns:
+            The proofs, in order.
+
+        Raises:
+            CurveMismatchError, ShapeError: A witness of another circuit; not one blinding per witness.
+            UnsatisfiedError: A witness breaks a constraint; named with its values where matrix C is known.
+            InputError: The key is damaged or not this circuit's.
+            DeviceError: The device fails, or computed a wrong proof.
+        """
+        if blindings is not None and len(blindings) != len(witnesses):
+            raise ShapeError(f"{len(blindings)} blindings for {len(witnesses)} witnesses", limit="one per witness")
+        for witness in witnesses:
+            self.key.check_witness(witness)
+        used = list(blindings) if blindings is not None else [Blinding.random(self.key.curve) for _ in witnesses]
+        try:
+            with self._lock, self._recorder.phase("prove", circuits=len(witnesses)):
+                proofs = self._compute(witnesses, used)
+                if self_check and self._verifier:
+                    with self._recorder.phase("self_check"):
+                        self._self_check(witnesses, used, proofs)
+            return proofs
+        finally:
+            for blinding in used:
+                blinding.wipe()
+
+    def _compute(self, witnesses: Sequence[Witness], blindings: Sequence[Blinding]) -> list[Proof]:
+        """Run the phases, each over all circuits of the batch before the next."""
+        resident, recorder = self._resident, self._recorder
+        with recorder.phase("synthesis"):
+            ws = [upload_witness(resident, witness.values, recorder) for witness in witnesses]
+            abcs = [evaluate(resident, w, recorder) for w in ws]
+            for abc in abcs:
+                self._check_rows(abc)
+        sums_h = []
+        with recorder.phase("ntt_msm_h"):
+            for abc in abcs:
+                with recorder.phase("ntt_h", quotient=self.key.h_form):
+                    h = quotient(resident, abc)
+                sums_h.append(commit_h(resident, h, self.variants, recorder))
+        del abcs
+        sums = [commit_witness(resident, w, self.variants, recorder) for w in ws]
+        with recorder.phase("proof_assembly"):
+            host = self.device.host
+            return [
+                assemble(host, self.key, s, h, b) for s, h, b in zip(sums, sums_h, blindings, strict=True)
+            ]
+
+    def _check_rows(self, abc: Array) -> None:
+        """Raise UnsatisfiedError for the first row that does not hold, where matrix C is known."""
+        row = first_unsatisfied_row(self._resident, abc)
+        if row is not None:
+            rows = [self.device.download(abc[i][row : row + 1]) for i in range(3)]
+            a, b, c = (fr_to_ints(self.key.curve, one)[0] for one in rows)
+            raise UnsatisfiedError(
+                f"the witness breaks constraint {row}: A w = {a}, B w = {b}, so C w must be "
+                f"{a * b % self.key.curve.r}, but it is {c}",
+                where=f"row {row}",
+                remedy="compute the witness again from correct inputs with this circuit's own program",
+            )
+
+    def _self_check(
+        self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], proofs: Sequence[Proof]
+    ) -> None:
+        prepared = self._prepared()
+        for witness, blinding, proof in zip(witnesses, blindings, proofs, strict=True):
+            verdict = prepared.verify(witness.public(self.key.num_public), proof)
+            if not verdict:
+                raise self._diagnose(witness, blinding, proof, verdict.reason)
+
+    def _prepared(self) -> PreparedVerifyingKey:
+        if not hasattr(self, "_prepared_key"):
+            self._prepared_key = PreparedVerifyingKey(self.key.verifying_key())
+        return self._prepared_key
+
+    def _diagnose(self, witness: Witness, blinding: Blinding, proof: Proof, reason: str) -> Exception:
+        """Find out whose fault a proof that does not verify is (docs/architecture.md, "Self-check")."""
+        again = self._recompute(witness, blinding)
+        if again != proof:
+            return DeviceError(
+                f"{self.device.name} computed a wrong proof: the cpu's differs",
+                remedy="prove again; if it happens again, run cuzk doctor and do not trust this device",
+            )
+        if self.key.c is None:
+            return UnsatisfiedError(
+                f"the proof does not verify ({reason}), and the cpu computes the same one: the witness does not "
+                "satisfy the circuit, or the key is not this circuit's",
+                remedy="compute the witness again; name the circuit (--circuit C.r1cs) to learn which row fails",
+            )
+        # Every row holds (checked before), so the statement is true and the key cannot prove it.
+        try:
+            self.key.check_degenerate()
+            self.key.check_binding_rows()
+        except InputError as error:
+            return error
+        return ShapeError(
+            f"the witness satisfies the circuit, but the proof does not verify ({reason}): the key is damaged or "
+            "was made for another circuit",
+            remedy="run cuzk key check, or make the key again",
+        )
+
+    def _recompute(self, witness: Witness, blinding: Blinding) -> Proof:
+        """The same proof from the cpu device, phase by phase, without a self-check."""
+        reference = self.device.reference
+        again = self if reference is self.device else Prover(self.key, reference)
+        return again._compute([witness], [blinding])[0]

@@ -1,0 +1,67 @@
+"""Phase ``ntt_h``: from a, b, c on the domain to the scalars of the H query.
+
+Both forms start alike: interpolate a, b, c and evaluate them on a coset of the domain, where Z = x^n - 1 is one
+nonzero constant. Coefficients stay in bit-reversed order in between, so nothing is permuted.
+
+* ``odd_lagrange``: the coset is that of the odd 2n-th roots of unity, and the scalars are the values of A B - C
+  there (Z = -2 is folded into the bases): six transforms.
+* ``monomial``: divide by Z on the coset g*H, interpolate once more, and use the n - 1 coefficients: seven.
+"""
+
+from __future__ import annotations
+
+from cuzk.curves import Curve
+from cuzk.device.base import Array
+from cuzk.errors import RangeError
+from cuzk.groth16.resident import ResidentKey
+from cuzk.ops.fr_vec import fr_mul_sub
+from cuzk.ops.ntt import ntt
+
+__all__ = ["odd_coset_shift", "quotient"]
+
+
+def odd_coset_shift(curve: Curve, log_n: int, convention: str) -> int:
+    """The primitive 2n-th root of unity v with v^2 = omega: the odd 2n-th roots are v * omega^k.
+
+    Raises:
+        RangeError: The field has no 2n-th root of unity.
+    """
+    if log_n >= curve.two_adicity:
+        raise RangeError(
+            f"a domain of 2^{log_n} rows has no odd coset in the scalar field of {curve.name}",
+            limit=f"2^{curve.two_adicity - 1} rows for H bases in odd Lagrange form",
+            remedy="make a key in monomial form (cuzk setup does for this size), or split the circuit",
+        )
+    return curve.root_of_unity(log_n + 1, convention)  # type: ignore[arg-type]
+
+
+def quotient(resident: ResidentKey, abc: Array) -> Array:
+    """The scalars of the H query.
+
+    Args:
+        resident: The key; its h_form and root convention decide.
+        abc: Shape (3, n, limbs) uint64, on the device. Form: Montgomery, < r. Order: natural. Overwritten.
+
+    Returns:
+        Shape (n, limbs) uint64 (odd_lagrange: the values at the odd roots) or (n - 1, limbs) (monomial: the
+        coefficients). Form: Montgomery, < r. Order: natural. Shares memory with abc.
+
+    Cost: six (seven) transforms of size n, 2n (3n) further fr_mul; no host synchronisation.
+    Source: docs/formats.md, "H bases"; Groth 2016 (eprint 2016/260) for h = (A B - C) / Z.
+    Checked by: tests/prover/test_phases.py (quotient identity, both forms, both conventions).
+    """
+    device, curve, domain = resident.device, resident.curve, resident.domain
+    key = resident.key
+    if key.h_form == "odd_lagrange":
+        shift = odd_coset_shift(curve, domain.log_n, key.root_convention)
+    else:
+        shift = curve.coset_shift("bellman")
+    ntt(device, domain, abc, inverse=True, order_out="rev", out=abc)
+    ntt(device, domain, abc, coset=shift, order_in="rev", out=abc)
+    a, b, c = abc[0], abc[1], abc[2]
+    if key.h_form == "odd_lagrange":
+        return fr_mul_sub(device, curve, a, b, c, out=a)
+    vanishing = (pow(shift, domain.size, curve.r) - 1) % curve.r
+    h = fr_mul_sub(device, curve, a, b, c, factor=pow(vanishing, -1, curve.r), out=a)
+    ntt(device, domain, h, inverse=True, coset=shift, out=h)
+    return h[: domain.size - 1]

@@ -1,0 +1,189 @@
+"""A single-party trusted setup: from a circuit to a proving key.
+
+Whoever runs this knows the toxic waste while it runs and could forge proofs; it is wiped afterwards.  For keys that
+others must trust, use a ceremony and load its key.
+
+With u_i, v_i, w_i the columns of A, B, C interpolated over the domain::
+
+    a_query[i] = u_i(tau)                 b_query[i] = v_i(tau)  (G1 and G2)
+    ic[i], l[i] = (beta u_i + alpha v_i + w_i)(tau) / gamma, delta
+    h_query[i]  = L_{2i+1}(tau) / delta            (odd_lagrange; L: Lagrange basis of the 2n-th roots)
+                = tau^i (tau^n - 1) / delta        (monomial)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from dataclasses import dataclass
+
+import numpy as np
+
+from cuzk.csr import CsrMatrix
+from cuzk.curves import Curve, GroupSpec, RootConvention
+from cuzk.device.base import Array, Device
+from cuzk.errors import RangeError
+from cuzk.groth16.quotient import odd_coset_shift
+from cuzk.keys import HForm, ProvingKey
+from cuzk.limbs import U64Array, fr_from_ints
+from cuzk.ops.domain import Domain
+from cuzk.ops.fixed_base import fixed_base_mul
+from cuzk.ops.fr_vec import fr_add, fr_scale, powers
+from cuzk.ops.lagrange import lagrange_at
+from cuzk.ops.spmv import DeviceMatrix, spmv
+from cuzk.relation import R1CS
+from cuzk.telemetry import Recorder
+
+__all__ = ["ToxicWaste", "setup"]
+
+
+@dataclass(repr=False)
+class ToxicWaste:
+    """The secrets of a setup: 0 < each < r.
+
+    Args:
+        tau: Where the polynomials are evaluated; outside the domain.
+        alpha: As in Groth16.
+        beta: As in Groth16.
+        gamma: As in Groth16.
+        delta: As in Groth16.
+    """
+
+    tau: int
+    alpha: int
+    beta: int
+    gamma: int
+    delta: int
+
+    @classmethod
+    def random(cls, curve: Curve) -> ToxicWaste:
+        """Draw from the operating system's generator."""
+        return cls(*(1 + secrets.randbelow(curve.r - 1) for _ in range(5)))
+
+    @classmethod
+    def from_seed(cls, curve: Curve, seed: int) -> ToxicWaste:
+        """Derive from a number, for tests: anybody who knows the seed can forge proofs."""
+        names = ("tau", "alpha", "beta", "gamma", "delta")
+        texts = (f"cuzk-insecure-setup:{curve.name}:{seed}:{name}" for name in names)
+        wide = (int.from_bytes(hashlib.sha512(text.encode()).digest()) for text in texts)
+        return cls(*(1 + value % (curve.r - 1) for value in wide))
+
+    def wipe(self) -> None:
+        """Forget every secret.  (Python may hold copies of an int; what we keep is gone.)"""
+        self.tau = self.alpha = self.beta = self.gamma = self.delta = 0
+
+    def __repr__(self) -> str:
+        return "ToxicWaste(<secret>)"
+
+
+def setup(
+    r1cs: R1CS,
+    device: Device,
+    *,
+    toxic_waste: ToxicWaste | None = None,
+    h_form: HForm | None = None,
+    root_convention: RootConvention = "snarkjs",
+    recorder: Recorder | None = None,
+) -> ProvingKey:
+    """Make a proving key (its verifying_key() is the other half).
+
+    Args:
+        r1cs: The circuit.
+        device: Where to compute.
+        toxic_waste: The secrets; drawn from the operating system where None. Wiped before this returns.
+        h_form: Form of the H bases; odd_lagrange where the field has the roots for it, else monomial.
+        root_convention: Whose roots of unity number the rows.
+        recorder: Where the phase is booked.
+
+    Raises:
+        RangeError: More rows than the scalar field has roots of unity; tau in the domain.
+
+    Cost: one fixed-base multiplication per point: 3 num_variables + n in G1, num_variables in G2.
+    Checked by: tests/prover/test_setup.py (every element against the oracle's exponents).
+    """
+    curve, log_n = r1cs.curve, r1cs.domain_log2
+    if log_n > curve.two_adicity:
+        raise RangeError(
+            f"{r1cs.num_constraints} constraints need a domain of 2^{log_n}",
+            limit=f"2^{curve.two_adicity} on {curve.name}",
+            remedy="split the circuit",
+        )
+    form: HForm = h_form or ("odd_lagrange" if log_n < curve.two_adicity else "monomial")
+    waste = toxic_waste or ToxicWaste.random(curve)
+    booked = (recorder or Recorder()).scoped(
+        device=device.kind, build_key=device.build_key, counters=device.counters, sync=device.synchronize
+    )
+    try:
+        with booked.phase("setup"):
+            return _Setup(r1cs, device, waste, form, root_convention).run()
+    finally:
+        waste.wipe()
+
+
+class _Setup:
+    """One run of setup()."""
+
+    def __init__(
+        self, r1cs: R1CS, device: Device, waste: ToxicWaste, form: HForm, convention: RootConvention
+    ) -> None:
+        self.r1cs, self.device, self.waste = r1cs, device, waste
+        self.curve = r1cs.curve
+        self.form, self.convention = form, convention
+        self.domain = Domain(self.curve, r1cs.domain_log2, convention)
+
+    def run(self) -> ProvingKey:
+        r, t = self.curve.r, self.waste
+        g1, g2 = self.curve.g1, self.curve.g2
+        matrices = self.r1cs.with_binding_rows()
+        u, v, w = self._columns_at_tau(matrices)
+        combined = self._combine(u, v, w)
+        split = self.r1cs.num_public + 1
+        ic = fr_scale(self.device, self.curve, combined[:split], pow(t.gamma, -1, r))
+        rest = fr_scale(self.device, self.curve, combined[split:], pow(t.delta, -1, r))
+        single = self._points(g1, self._upload([t.alpha, t.beta, t.delta]))
+        single_g2 = self._points(g2, self._upload([t.beta, t.gamma, t.delta]))
+        a, b, c = matrices
+        return ProvingKey(
+            curve=self.curve, num_public=self.r1cs.num_public, log_domain=self.domain.log_n,
+            h_form=self.form, root_convention=self.convention,
+            alpha_g1=single[0], beta_g1=single[1], delta_g1=single[2],
+            beta_g2=single_g2[0], gamma_g2=single_g2[1], delta_g2=single_g2[2],
+            ic=self._points(g1, ic), a_query=self._points(g1, u),
+            b_g1_query=self._points(g1, v), b_g2_query=self._points(g2, v),
+            h_query=self._points(g1, self._h_exponents()), l_query=self._points(g1, rest),
+            a=a, b=b, c=c,
+        )  # fmt: skip
+
+    def _upload(self, values: list[int]) -> Array:
+        return self.device.upload(fr_from_ints(self.curve, values))
+
+    def _points(self, group: GroupSpec, exponents: Array) -> U64Array:
+        return np.asarray(self.device.download(fixed_base_mul(self.device, group, exponents)))
+
+    def _columns_at_tau(self, matrices: tuple[CsrMatrix, CsrMatrix, CsrMatrix]) -> list[Array]:
+        """u_i(tau), v_i(tau), w_i(tau): products of the transposed matrices with the Lagrange basis at tau."""
+        basis = lagrange_at(self.device, self.domain, self.waste.tau)
+        columns = []
+        for matrix in matrices:
+            transposed = DeviceMatrix.upload(self.device, matrix.transpose())
+            rows = basis[: transposed.num_cols]
+            columns.append(spmv(self.device, self.curve, transposed, rows))
+        return columns
+
+    def _combine(self, u: Array, v: Array, w: Array) -> Array:
+        """beta u + alpha v + w."""
+        device, curve = self.device, self.curve
+        total = fr_scale(device, curve, u, self.waste.beta)
+        total = fr_add(device, curve, total, fr_scale(device, curve, v, self.waste.alpha), out=total)
+        return fr_add(device, curve, total, w, out=total)
+
+    def _h_exponents(self) -> Array:
+        r, n, t = self.curve.r, self.domain.size, self.waste
+        vanishing = (pow(t.tau, n, r) - 1) % r
+        over_delta = vanishing * pow(t.delta, -1, r) % r
+        if self.form == "monomial":
+            return powers(self.device, self.curve, t.tau, n - 1, first=over_delta)
+        # L_{2i+1}(tau) = -Z(tau)/2 * l_i(tau/v), with v the primitive 2n-th root and l the basis of size n.
+        shift = odd_coset_shift(self.curve, self.domain.log_n, self.convention)
+        basis = lagrange_at(self.device, self.domain, t.tau * pow(shift, -1, r) % r)
+        return fr_scale(self.device, self.curve, basis, -over_delta * pow(2, -1, r) % r, out=basis)
