@@ -4,9 +4,9 @@
 
     import cuzk
 
-    circuit = cuzk.read_r1cs("circuit.r1cs")
+    circuit = cuzk.load_r1cs("circuit.r1cs")
     key = cuzk.setup(circuit, cuzk.get_device("auto"))
-    proof = cuzk.prove(key, cuzk.read_wtns("witness.wtns"))
+    proof = cuzk.prove(key, cuzk.load_witness("witness.wtns"))
     assert cuzk.verify(key.verifying_key(), public_inputs, proof)
 
 Names are imported when they are first used, so that ``import cuzk`` costs nothing.
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cuzk import errors
     from cuzk.curves import get_curve
     from cuzk.device import get_device
-    from cuzk.formats import read_r1cs, read_wtns
+    from cuzk.formats import load_r1cs, load_witness
     from cuzk.groth16 import Blinding, Prover, setup, verify
     from cuzk.keys import ProvingKey, VerifyingKey
     from cuzk.proof import Proof
@@ -42,8 +42,8 @@ __all__ = [
     "get_device",
     "prove",
     "prove_batch",
-    "read_r1cs",
-    "read_wtns",
+    "load_r1cs",
+    "load_witness",
     "setup",
     "verify",
 ]
@@ -63,8 +63,8 @@ _HOME = {
     "get_device": "cuzk.device",
     "prove": "cuzk.proving",
     "prove_batch": "cuzk.proving",
-    "read_r1cs": "cuzk.formats",
-    "read_wtns": "cuzk.formats",
+    "load_r1cs": "cuzk.formats",
+    "load_witness": "cuzk.formats",
     "setup": "cuzk.groth16",
     "verify": "cuzk.groth16",
 }

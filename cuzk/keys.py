@@ -6,8 +6,8 @@ subgroup checks need kernels, so ``check_points`` takes the function that does t
 
 What the H points are is said by two fields:
 
-* ``h_form = "odd_lagrange"``: h_query[i] = L_{2i+1}(tau)/delta, i < n, with L the Lagrange basis of the domain
-  of size 2n; the scalars are the values of A B - C at the odd 2n-th roots of unity (snarkjs).
+* ``h_form = "odd_lagrange"``: h_query[i] = L_{2i+1}(tau)/delta, i < n, with L the Lagrange basis for
+  size 2n; the scalars are the values of A B - C at the odd 2n-th roots of unity (snarkjs).
 * ``h_form = "monomial"``: h_query[i] = tau^i Z(tau)/delta, i < n-1; the scalars are the coefficients of
   (A B - C)/Z (bellperson).
 * ``root_convention`` says whose n-th root of unity numbers the rows: "snarkjs" or "bellman".
@@ -188,7 +188,7 @@ class ProvingKey:
         if not self.num_public < self.a.num_rows <= 1 << self.log_domain:
             raise ShapeError(
                 f"matrix A has {self.a.num_rows} rows",
-                limit=f"{self.num_public + 1} binding rows at least, 2^{self.log_domain} (the domain) at most",
+                limit=f"{self.num_public + 1} (binding) to 2^{self.log_domain} (the domain) rows",
             )
 
     @property
@@ -237,8 +237,7 @@ class ProvingKey:
         )
 
     def check_binding_rows(self) -> None:
-        """Check that the last num_public+1 rows of A hold a 1 on variable i each, and those of B and C
-        nothing.
+        """Check the rows that bind the public inputs: a 1 on variable i each in A, nothing in B and C.
 
         Raises:
             ShapeError: They do not, so proofs would not be bound to the public inputs.

@@ -1,0 +1,76 @@
+"""File formats: read to plain arrays with every bound checked, write in one step.
+
+Readers check structure, counts, indices and moduli; whether points are on the curve is checked by the key
+(``key.check_points``) on a device, and by ``verify`` for a proof. docs/formats.md describes every byte.
+
+===================  ===========================  ===========================================
+File                 Read                         Write
+===================  ===========================  ===========================================
+.r1cs                load_r1cs -> R1CS            save_r1cs
+.wtns                load_witness -> Witness      save_witness
+.zkey (groth16)      load_zkey -> ProvingKey
+cuzk key             load_cuzk_key -> ProvingKey  save_cuzk_key
+either key           load_key -> ProvingKey
+verification key     load_vkey -> VerifyingKey    save_vkey
+proof.json           load_proof -> Proof          save_proof
+public.json          load_public -> list[int]     save_public
+proof as bytes       decode_proof -> Proof        encode_proof
+any of these         describe -> FileInfo
+===================  ===========================  ===========================================
+"""
+
+from __future__ import annotations
+
+from cuzk.formats.atomic import atomic_write
+from cuzk.formats.cuzk_key import load_cuzk_key, save_cuzk_key
+from cuzk.formats.detect import FileInfo, describe, detect, load_key
+from cuzk.formats.json_proof import (
+    load_proof,
+    load_public,
+    load_vkey,
+    parse_proof,
+    parse_public,
+    parse_vkey,
+    proof_to_json,
+    public_to_json,
+    save_proof,
+    save_public,
+    save_vkey,
+    vkey_to_json,
+)
+from cuzk.formats.proof_bytes import decode_point, decode_proof, encode_point, encode_proof, proof_size
+from cuzk.formats.r1cs import load_r1cs, save_r1cs
+from cuzk.formats.wtns import load_witness, save_witness
+from cuzk.formats.zkey import load_zkey
+
+__all__ = [
+    "FileInfo",
+    "atomic_write",
+    "decode_point",
+    "decode_proof",
+    "describe",
+    "detect",
+    "encode_point",
+    "encode_proof",
+    "load_cuzk_key",
+    "load_key",
+    "load_proof",
+    "load_public",
+    "load_r1cs",
+    "load_vkey",
+    "load_witness",
+    "load_zkey",
+    "parse_proof",
+    "parse_public",
+    "parse_vkey",
+    "proof_size",
+    "proof_to_json",
+    "public_to_json",
+    "save_cuzk_key",
+    "save_proof",
+    "save_public",
+    "save_r1cs",
+    "save_vkey",
+    "save_witness",
+    "vkey_to_json",
+]

@@ -1,0 +1,244 @@
+"""Our own key file: versioned, checksummed, memory-mapped in place.
+
+A fixed start of 64 bytes (magic, version, length and BLAKE2b-256 of the header), a header in JSON that says
+what the key is and where each array lies, then the arrays, each at a multiple of 4096 bytes, in the memory
+form that DESIGN's data table fixes, so that loading is a mapping and nothing is converted. Every byte is in
+docs/formats.md.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cuzk.csr import CsrMatrix
+from cuzk.curves import Curve
+from cuzk.errors import FormatError, RangeError
+from cuzk.formats.atomic import PathLike, atomic_write
+from cuzk.formats.container import ByteArray, map_file
+from cuzk.formats.key_header import (
+    ALIGNMENT,
+    DTYPES,
+    MAGIC,
+    REMEDY,
+    VERSION,
+    KeyHeader,
+    Section,
+    aligned,
+    read_header,
+)
+from cuzk.keys import ProvingKey
+from cuzk.limbs import first_not_below
+
+SMALL_BYTES = 1 << 24
+
+Verify = Literal["small", "all", "none"]
+_MATRIX_PARTS = ("row_ptr", "col", "coeff", "dictionary")
+_COEFF_DTYPES = frozenset({"u1", "u2", "u4"})
+
+
+def _digest(data: Any) -> str:
+    return hashlib.blake2b(data, digest_size=32).hexdigest()
+
+
+def _arrays(key: ProvingKey) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Every array of a key in the order of the file."""
+    for name, _, array in key.points():
+        yield name, array
+    for letter, matrix in key.matrices.items():
+        for part in _MATRIX_PARTS:
+            yield f"{letter}.{part}", getattr(matrix, part)
+
+
+def save_cuzk_key(path: PathLike, key: ProvingKey, *, overwrite: bool = False) -> None:
+    """Write a key; the file appears under its name only when it is complete and on disk.
+
+    Args:
+        path: Target.
+        key: Any proving key, from whatever source.
+        overwrite: Whether an existing file may be replaced.
+
+    Raises:
+        InputError: The target exists, or its directory is not writable.
+    """
+    arrays = {
+        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")) for name, array in _arrays(key)
+    }
+    header = _header_bytes(key, arrays)
+    with atomic_write(path, overwrite=overwrite) as file:
+        file.write(MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little"))
+        file.write(hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header)
+        for array in arrays.values():
+            file.write(bytes(-file.tell() % ALIGNMENT))
+            file.write(array.reshape(-1).view(np.uint8).data)
+        file.write(bytes(-file.tell() % ALIGNMENT))
+
+
+def _header_bytes(key: ProvingKey, arrays: dict[str, NDArray[Any]]) -> bytes:
+    """The JSON header; offsets are relative to the first array, so that its own length does not matter."""
+    sections, offset = [], 0
+    for name, array in arrays.items():
+        sections.append(
+            {
+                "name": name,
+                "dtype": f"{array.dtype.kind}{array.dtype.itemsize}",
+                "shape": list(array.shape),
+                "offset": offset,
+                "blake2b": _digest(array.reshape(-1).view(np.uint8).data),
+            }
+        )
+        offset = aligned(offset + array.nbytes)
+    header = {
+        "curve": key.curve.name,
+        "h_form": key.h_form,
+        "root_convention": key.root_convention,
+        "circuit_digest": key.circuit_digest,
+        "num_public": key.num_public,
+        "num_variables": key.num_variables,
+        "num_constraints": key.num_constraints,
+        "log_domain": key.log_domain,
+        "sections": sections,
+    }
+    return json.dumps(header, separators=(",", ":")).encode()
+
+
+def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = False) -> ProvingKey:
+    """Map a key into memory.
+
+    Args:
+        path: A file written by save_cuzk_key.
+        verify: Which arrays are compared with their checksum and have each coordinate compared with p: those
+            of at most SMALL_BYTES, all (reads the whole file), or none. Indices are always checked.
+        strict: Refuse a key nobody contributed to; else it gives a SecurityWarning.
+
+    Returns:
+        The key; its arrays are read-only views of the file.
+
+    Raises:
+        FormatError: The file is damaged or not a key; the message names the section.
+        CurveMismatchError: Unknown curve.
+        ShapeError, RangeError: The parts contradict each other, or the key is degenerate.
+    """
+    if verify not in get_args(Verify):
+        raise RangeError(f"unknown verify mode {verify!r}", limit=f"one of {', '.join(get_args(Verify))}")
+    data = map_file(path)
+    header = read_header(path, data)
+    curve = header.curve
+    arrays = {
+        name: _map_section(path, data, section, verify, curve) for name, section in header.sections.items()
+    }
+    matrices = _read_matrices(path, header, arrays)
+    expected = {*ProvingKey.__dataclass_fields__} - {
+        "curve",
+        "num_public",
+        "log_domain",
+        "h_form",
+        "root_convention",
+        "a",
+        "b",
+        "c",
+    }
+    if arrays.keys() != expected:
+        raise FormatError(
+            "the list of arrays is wrong",
+            path=path,
+            section="header",
+            limit=f"missing: {sorted(expected - arrays.keys())}, unknown: {sorted(arrays.keys() - expected)}",
+            remedy=REMEDY,
+        )
+    # Checked by ProvingKey itself: the two words, and shape and type of each array.
+    words: dict[str, Any] = {"h_form": header.h_form, "root_convention": header.root_convention}
+    parts: dict[str, Any] = {**arrays, **matrices}
+    key = ProvingKey(
+        curve=curve,
+        num_public=header.num_public,
+        log_domain=header.log_domain,
+        **words,
+        **parts,
+    )
+    if key.num_constraints != header.num_constraints:
+        raise FormatError(
+            f"num_constraints = {header.num_constraints}",
+            path=path,
+            section="header",
+            limit=f"{key.num_constraints} by the matrices",
+        )
+    key.check_binding_rows()
+    key.check_degenerate(strict=strict)
+    return key
+
+
+def _map_section(
+    path: PathLike, data: ByteArray, section: Section, verify: Verify, curve: Curve
+) -> NDArray[Any]:
+    raw = data[section.offset : section.offset + section.nbytes]
+    array = raw.view(DTYPES[section.dtype]).reshape(section.shape)
+    if data[section.offset + section.nbytes : aligned(section.offset + section.nbytes)].any():
+        raise FormatError(
+            "the padding after the array is not zero",
+            path=path,
+            section=section.name,
+            offset=section.offset + section.nbytes,
+            remedy=REMEDY,
+        )
+    if verify == "none" or (verify == "small" and section.nbytes > SMALL_BYTES):
+        return array
+    found = _digest(raw.data)
+    if found != section.digest:
+        raise FormatError(
+            f"the array does not match its checksum: found {found}",
+            path=path,
+            section=section.name,
+            offset=section.offset,
+            limit=f"blake2b {section.digest}",
+            remedy=REMEDY,
+        )
+    if section.name.endswith(("_g1", "_g2", "query")) or section.name == "ic":
+        if section.dtype != "u8" or not section.shape or section.shape[-1] != curve.fp.limbs:
+            raise FormatError(
+                f"points of shape {section.shape} and type {section.dtype}", path=path, section=section.name
+            )
+        bad = first_not_below(array.reshape(-1, curve.fp.limbs), curve.p)
+        if bad is not None:
+            raise FormatError(
+                "a coordinate is not below p",
+                path=path,
+                section=section.name,
+                offset=section.offset + bad * curve.fp.nbytes,
+                index=bad,
+                limit=f"p = {curve.p}",
+                remedy=REMEDY,
+            )
+    return array
+
+
+def _read_matrices(
+    path: PathLike, header: KeyHeader, arrays: dict[str, NDArray[Any]]
+) -> dict[str, CsrMatrix]:
+    """Take the matrix parts out of ``arrays`` and check them."""
+    matrices: dict[str, CsrMatrix] = {}
+    for letter in ("A", "B", "C"):
+        names = [f"{letter}.{part}" for part in _MATRIX_PARTS]
+        if letter == "C" and not any(name in arrays for name in names):
+            continue
+        for name, allowed in zip(names, ({"i8"}, {"u4"}, _COEFF_DTYPES, {"u8"}), strict=True):
+            section = header.sections.get(name)
+            dimensions = 2 if name.endswith("dictionary") else 1
+            if section is None or section.dtype not in allowed or len(section.shape) != dimensions:
+                raise FormatError(
+                    "the array is missing, or of the wrong type or shape",
+                    path=path,
+                    section=name,
+                    limit=f"{' or '.join(sorted(allowed))}, {dimensions} axes",
+                    remedy=REMEDY,
+                )
+        row_ptr, col, coeff, dictionary = (arrays.pop(name) for name in names)
+        matrix = CsrMatrix(header.curve, header.num_variables, row_ptr, col, coeff, dictionary)
+        matrix.validate(f"{path}: matrix {letter}")
+        matrices[letter.lower()] = matrix
+    return matrices

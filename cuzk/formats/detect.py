@@ -1,0 +1,215 @@
+"""Tell what a file is, and describe it, for ``cuzk info`` and for commands that take several kinds of key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cuzk.curves import CURVES
+from cuzk.errors import FormatError
+from cuzk.formats import cuzk_key, r1cs, wtns, zkey
+from cuzk.formats.atomic import PathLike
+from cuzk.formats.container import map_file, read_container
+from cuzk.formats.json_proof import parse_proof, parse_public, parse_vkey
+from cuzk.formats.key_header import MAGIC as CUZK_KEY_MAGIC
+from cuzk.formats.proof_bytes import decode_proof, proof_size
+from cuzk.formats.strict_json import read_json
+from cuzk.keys import ProvingKey
+
+KINDS = {
+    "r1cs": "circuit (circom .r1cs)",
+    "wtns": "witness (circom .wtns)",
+    "zkey": "proving key (snarkjs .zkey)",
+    "ptau": "powers of tau (snarkjs .ptau; recognised, not read)",
+    "cuzk_key": "proving key (cuzk)",
+    "vkey_json": "verification key (snarkjs JSON)",
+    "proof_json": "proof (snarkjs JSON)",
+    "public_json": "public inputs (snarkjs JSON)",
+    "proof_bytes": "proof (compressed points)",
+}
+_MAGICS = {r1cs.MAGIC: "r1cs", wtns.MAGIC: "wtns", zkey.MAGIC: "zkey", b"ptau": "ptau"}
+
+
+@dataclass(frozen=True)
+class FileInfo:
+    """What a file is.
+
+    Args:
+        kind: A key of KINDS.
+        curve: Name of its curve, or None where the file does not say.
+        num_bytes: Size of the file.
+        details: Sizes and forms, in the order to show them.
+    """
+
+    kind: str
+    curve: str | None
+    num_bytes: int
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The kind in words."""
+        return KINDS[self.kind]
+
+
+def detect(path: PathLike) -> str:
+    """The kind of a file by its first bytes (JSON: by its keys).
+
+    Returns:
+        A key of KINDS.
+
+    Raises:
+        InputError: The file cannot be read.
+        FormatError: No supported kind.
+    """
+    data = map_file(path)
+    start = data[:64].tobytes()
+    if start[:4] in _MAGICS:
+        return _MAGICS[start[:4]]
+    if start[:8] == CUZK_KEY_MAGIC:
+        return "cuzk_key"
+    if start.lstrip()[:1] in (b"{", b"["):
+        return _kind_of_json(read_json(path), path)
+    if len(data) in {proof_size(CURVES[name]) for name in ("bls12_381", "bn254")}:
+        return "proof_bytes"
+    raise FormatError(
+        f"not a file that cuzk knows: it has {len(data)} bytes and starts with {start[:8]!r}",
+        path=path,
+        limit="; ".join(KINDS.values()),
+        remedy="give one of these",
+    )
+
+
+def _kind_of_json(value: Any, path: PathLike) -> str:
+    if isinstance(value, list):
+        return "public_json"
+    if "pi_a" in value:
+        return "proof_json"
+    if "vk_alpha_1" in value:
+        return "vkey_json"
+    raise FormatError(
+        "JSON, but neither proof, verification key nor public inputs",
+        path=path,
+        limit="keys pi_a, vk_alpha_1, or a list",
+    )
+
+
+def load_key(path: PathLike, *, strict: bool = False) -> ProvingKey:
+    """Read a proving key of any supported kind.
+
+    Raises:
+        FormatError: Not a proving key, or damaged.
+    """
+    kind = detect(path)
+    if kind == "zkey":
+        return zkey.load_zkey(path, strict=strict)
+    if kind == "cuzk_key":
+        return cuzk_key.load_cuzk_key(path, strict=strict)
+    raise FormatError(
+        f"not a proving key but: {KINDS[kind]}",
+        path=path,
+        limit="a .zkey or a cuzk key",
+        remedy="name the key file",
+    )
+
+
+def describe(path: PathLike) -> FileInfo:
+    """Read a file with all checks of its reader and say what it holds.
+
+    Raises:
+        InputError: The file cannot be read, or does not pass a check.
+    """
+    kind = detect(path)
+    curve, details = _DESCRIBE[kind](path)
+    return FileInfo(kind, curve, Path(path).stat().st_size, details)
+
+
+Described = tuple[str | None, dict[str, Any]]
+
+
+def _describe_r1cs(path: PathLike) -> Described:
+    circuit = r1cs.load_r1cs(path)
+    details = {
+        "constraints": circuit.num_constraints,
+        "variables": circuit.num_variables,
+        "public": circuit.num_public,
+        "outputs": circuit.num_outputs,
+        "private inputs": circuit.num_private_inputs,
+        "domain": f"2^{circuit.domain_log2}",
+    }
+    details |= {f"non-zero in {name}": matrix.nnz for name, matrix in circuit.matrices.items()}
+    return circuit.curve.name, details | {"circuit digest": circuit.digest()}
+
+
+def _describe_wtns(path: PathLike) -> Described:
+    witness = wtns.load_witness(path)
+    values = witness.values
+    num_zero = int((~values.any(axis=1)).sum())
+    num_one = int(((values[:, 0] == 1) & ~values[:, 1:].any(axis=1)).sum())
+    return witness.curve.name, {
+        "values": witness.num_variables,
+        "zero": num_zero,
+        "one": num_one,
+        "other": witness.num_variables - num_zero - num_one,
+    }
+
+
+def _describe_key(key: ProvingKey) -> Described:
+    return key.curve.name, {
+        "constraints": key.num_constraints,
+        "variables": key.num_variables,
+        "public": key.num_public,
+        "domain": f"2^{key.log_domain}",
+        "h form": key.h_form,
+        "root convention": key.root_convention,
+        "matrix C": "yes" if key.c is not None else "no",
+        "circuit digest": key.circuit_digest,
+    }
+
+
+def _describe_zkey(path: PathLike) -> Described:
+    key = zkey.load_zkey(path)
+    container = read_container(path, zkey.MAGIC, zkey.VERSION, frozenset(range(1, 11)))
+    curve, details = _describe_key(key)
+    return curve, details | {"contributions": zkey.count_contributions(container, key.curve)}
+
+
+def _describe_vkey(path: PathLike) -> Described:
+    key = parse_vkey(read_json(path), path)
+    return key.curve.name, {"public": key.num_public}
+
+
+def _describe_proof_bytes(path: PathLike) -> Described:
+    data = map_file(path).tobytes()
+    curve = next(curve for curve in CURVES.values() if proof_size(curve) == len(data))
+    decode_proof(curve, data)
+    return curve.name, {"form": "A || B || C, compressed"}
+
+
+def _describe_public(path: PathLike) -> Described:
+    # The list names no curve, so the largest field bounds the values.
+    largest = max(CURVES.values(), key=lambda curve: curve.r)
+    return None, {"values": len(parse_public(read_json(path), largest, path))}
+
+
+def _describe_ptau(path: PathLike) -> Described:
+    container = read_container(path, b"ptau", 1, frozenset(range(1, 16)))
+    reader = container.section(1)
+    prime = reader.integer(reader.u32("field size"), "prime")
+    curve = next((curve.name for curve in CURVES.values() if curve.p == prime), None)
+    return curve, {"power": reader.u32("power")}
+
+
+_DESCRIBE: dict[str, Callable[[PathLike], Described]] = {
+    "r1cs": _describe_r1cs,
+    "wtns": _describe_wtns,
+    "zkey": _describe_zkey,
+    "ptau": _describe_ptau,
+    "cuzk_key": lambda path: _describe_key(cuzk_key.load_cuzk_key(path, verify="all")),
+    "vkey_json": _describe_vkey,
+    "proof_json": lambda path: (parse_proof(read_json(path), None, path).curve.name, {}),
+    "public_json": _describe_public,
+    "proof_bytes": _describe_proof_bytes,
+}
