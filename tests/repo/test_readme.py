@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -30,23 +31,39 @@ def console_commands(text: str) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.long
-def test_console_blocks_run(root: Path, tmp_path: Path) -> None:
+@pytest.fixture
+def checkout(root: Path, tmp_path: Path) -> Path:
+    """A fresh folder from which the paths that the README names can be read."""
     for folder in ("examples", "tests"):
         (tmp_path / folder).symlink_to(root / folder)
+    return tmp_path
+
+
+@pytest.mark.long
+def test_console_blocks_run(root: Path, checkout: Path) -> None:
     scripts = Path(sys.executable).parent
     environment = os.environ | {"PATH": f"{scripts}{os.pathsep}{os.environ['PATH']}", "COLUMNS": "110"}
     commands = console_commands((root / "README.md").read_text(encoding="utf-8"))
     assert len(commands) >= 8
     checker = doctest.OutputChecker()
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     for command, expected in commands:
         done = subprocess.run(
-            shlex.split(command), cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+            shlex.split(command), cwd=checkout, env=environment, capture_output=True, text=True, check=False
         )
         report = f"$ {command}\n{done.stdout}{done.stderr}"
         assert done.returncode == 0, report
-        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         assert checker.check_output(expected, done.stdout + done.stderr, flags), report
+
+
+def test_python_blocks_run(root: Path, checkout: Path) -> None:
+    blocks = _PYTHON.findall((root / "README.md").read_text(encoding="utf-8"))
+    assert blocks
+    for block in blocks:
+        # -W error as in this suite, -P so that the folder it runs in is not on the import path.
+        command = [sys.executable, "-P", "-W", "error", "-c", block]
+        done = subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{block}\n{done.stdout}{done.stderr}"
 
 
 def test_ci_runs_the_two_commands(root: Path) -> None:

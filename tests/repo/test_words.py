@@ -18,7 +18,7 @@ _HOSTS = (
     "deb" + r"\.debian",
     r"proxy\.golang",
 )
-_UNFINISHED = ("TO" + "DO", "FIX" + "ME", "X" * 3, "NotImplemented" + "Error", "H" + "ACK")
+_UNFINISHED = ("TO" + "DO", "FIX" + "ME", "X" * 3, "raise NotImplemented" + "Error", "H" + "ACK")
 _SWITCHED_OFF = (r"pytest\.(mark\.)?" + "skip", r"pytest\.(mark\.)?" + "xfail")
 
 FORBIDDEN = {
