@@ -106,9 +106,10 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         s.limb[0] = sub_cc(t[0], M::limb(0), c);
         CUZK_UNROLL
         for (int i = 1; i < N; ++i) s.limb[i] = subc_cc(t[i], M::limb(i), c);
-        L borrow = SPARE_BITS == 0 ? subc(top, L(0), c) : subc(L(0), L(0), c);
+        // All ones if t < p, else 0: where top is 1, t - p < p < R borrows from it.
+        L keep = SPARE_BITS == 0 ? subc(top, L(0), c) : subc(L(0), L(0), c);
         CUZK_UNROLL
-        for (int i = 0; i < N; ++i) s.limb[i] = borrow ? t[i] : s.limb[i];
+        for (int i = 0; i < N; ++i) s.limb[i] = select_limb(keep, t[i], s.limb[i]);
         return s;
     }
 
@@ -130,53 +131,52 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         CUZK_UNROLL
         for (int i = 1; i < N; ++i) r.limb[i] = subc_cc(limb[i], o.limb[i], c);
         L mask = subc(L(0), L(0), c);
-        r.limb[0] = add_cc(r.limb[0], L(M::limb(0) & mask), c);
+        r.limb[0] = scalar(add_cc(r.limb[0], L(M::limb(0) & mask), c));
         CUZK_UNROLL
-        for (int i = 1; i < N - 1; ++i) r.limb[i] = addc_cc(r.limb[i], L(M::limb(i) & mask), c);
-        if (N > 1) r.limb[N - 1] = addc(r.limb[N - 1], L(M::limb(N - 1) & mask), c);
+        for (int i = 1; i < N - 1; ++i) r.limb[i] = scalar(addc_cc(r.limb[i], L(M::limb(i) & mask), c));
+        if (N > 1) r.limb[N - 1] = scalar(addc(r.limb[N - 1], L(M::limb(N - 1) & mask), c));
         return r;
     }
     CUZK_FN_LIMBS Field operator-() const {
         count_field<P>(COUNT_FP_ADD, COUNT_FR_ADD);
-        bool zero = is_zero();
+        L mask = is_zero() ? L(0) : L(~L(0));
         Field r;
         Carry<L> c;
-        r.limb[0] = sub_cc(M::limb(0), limb[0], c);
+        r.limb[0] = scalar(sub_cc(L(M::limb(0) & mask), limb[0], c));
         CUZK_UNROLL
-        for (int i = 1; i < N; ++i) r.limb[i] = subc_cc(M::limb(i), limb[i], c);
-        CUZK_UNROLL
-        for (int i = 0; i < N; ++i) r.limb[i] = zero ? L(0) : r.limb[i];
+        for (int i = 1; i < N - 1; ++i) r.limb[i] = scalar(subc_cc(L(M::limb(i) & mask), limb[i], c));
+        if (N > 1) r.limb[N - 1] = scalar(subc(L(M::limb(N - 1) & mask), limb[N - 1], c));
         return r;
     }
     /// -a if negate, else a.
     CUZK_FN_LIMBS Field cneg(bool negate) const {
-        Field n = -*this, r;
+        const Field n = -*this;
+        const L mask = negate ? L(~L(0)) : L(0);
+        Field r;
         CUZK_UNROLL
-        for (int i = 0; i < N; ++i) r.limb[i] = negate ? n.limb[i] : limb[i];
+        for (int i = 0; i < N; ++i) r.limb[i] = select_limb(mask, n.limb[i], limb[i]);
         return r;
     }
     CUZK_FN Field dbl() const { return *this + *this; }
 
     /// a * b * R^-1 mod p.
-    CUZK_FN_HEAVY Field operator*(const Field& o) const {
-        count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
-        return product(*this, o);
+    CUZK_FN Field operator*(const Field& o) const {
+        Field r;
+        multiply(r, *this, o);
+        return r;
     }
     /// a^2 * R^-1 mod p.
-    CUZK_FN_HEAVY Field sqr() const {
-        count_field<P>(COUNT_FP_SQR, COUNT_FR_SQR);
-        if constexpr (sizeof(L) == 8) {
-            return product(*this, *this);
-        } else {
-            L wide[2 * N], t[N];
-            Kernel::sqr_wide(wide, limb);
-            L top = Kernel::reduce_wide(t, wide);
-            return reduce_once(t, top);
-        }
+    CUZK_FN Field sqr() const {
+        Field r;
+        square(r, *this);
+        return r;
     }
     CUZK_FN Field& operator+=(const Field& o) { return *this = *this + o; }
     CUZK_FN Field& operator-=(const Field& o) { return *this = *this - o; }
-    CUZK_FN Field& operator*=(const Field& o) { return *this = *this * o; }
+    CUZK_FN Field& operator*=(const Field& o) {
+        multiply(*this, *this, o);
+        return *this;
+    }
 
     /// An unreduced product or a sum of such: a number below 2^(2 * limb bits * N).
     struct Wide {
@@ -237,7 +237,7 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
 
     /// a * b + c * d, one reduction where the modulus has two spare bits.
     static CUZK_FN_HEAVY Field mul_add2(const Field& a, const Field& b, const Field& c, const Field& d) {
-        if constexpr (sizeof(L) != 8 && SPARE_BITS >= 2) {
+        if constexpr (SPARE_BITS >= 2) {
             count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
             count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
             L t[N];
@@ -275,10 +275,25 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     }
 
   private:
-    static CUZK_FN_INLINE Field product(const Field& a, const Field& b) {
+    /// r = a b / R; r may be a or b.
+    static CUZK_FN_HEAVY void multiply(Field& r, const Field& a, const Field& b) {
+        count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
         L t[N];
         L top = Kernel::mul(t, a.limb, b.limb);
-        return reduce_once(t, top);
+        r = reduce_once(t, top);
+    }
+    /// r = a^2 / R; r may be a.
+    static CUZK_FN_HEAVY void square(Field& r, const Field& a) {
+        count_field<P>(COUNT_FP_SQR, COUNT_FR_SQR);
+        L t[N], top;
+        if constexpr (Kernel::OWN_SQUARE) {
+            L wide[2 * N];
+            Kernel::sqr_wide(wide, a.limb);
+            top = Kernel::reduce_wide(t, wide);
+        } else {
+            top = Kernel::mul(t, a.limb, a.limb);
+        }
+        r = reduce_once(t, top);
     }
 };
 

@@ -18,6 +18,7 @@ namespace cuzk {
 template <class L, int N, int SPARE, class M> struct EvenOdd {
     static_assert(N % 2 == 0, "pairs of limbs");
     static constexpr bool CARRIES = SPARE == 0;
+    static constexpr bool OWN_SQUARE = true;  // sqr_wide and reduce_wide beat mul
 
     /// acc[j], acc[j+1] += a[j] * b for even j.  The carry out stays in c.
     static CUZK_FN_INLINE void mad_row(L* acc, const L* a, L b, Carry<L>& c) {

@@ -1,6 +1,6 @@
 // Montgomery multiplication for 64-bit limbs on a host: word-by-word interleaved (CIOS), for any odd modulus.
 #pragma once
-#include "word.cuh"
+#include "field_adx.hpp"
 
 #if !defined(CUZK_TARGET_CUDA)
 
@@ -8,10 +8,18 @@ namespace cuzk {
 
 template <int N, int SPARE, class M> struct Cios64 {
     __extension__ using u128 = unsigned __int128;
+    static constexpr bool ADX = (N == 4 || N == 6) && SPARE >= 1;  // where the assembly applies
+    static constexpr bool OWN_SQUARE = false;
 
     /// a * b / R in [0, 2p) for a, b < p; returns the bit above limb N - 1 (0 where p has a spare bit).
     /// Bound: with T < 2p, (T + (W-1) p + (W-1) p) / W < 2p.
     static CUZK_FN_INLINE u64 mul(u64* r, const u64* a, const u64* b) {
+#if defined(CUZK_ADX)
+        if constexpr (ADX) {
+            Adx64<N, M>::mul(r, a, b);
+            return 0;
+        }
+#endif
         u64 t[N] = {}, top = 0;
         CUZK_UNROLL
         for (int i = 0; i < N; ++i) {
@@ -33,8 +41,36 @@ template <int N, int SPARE, class M> struct Cios64 {
         return top;
     }
 
+    /// (a * b + c * d) / R in [0, 2p) for a, b, c, d < p; two spare bits (every row stays below 3p < R).
+    static CUZK_FN_INLINE void mul_add2(u64* r, const u64* a, const u64* b, const u64* c, const u64* d) {
+        static_assert(SPARE >= 2, "the sum of two products must fit");
+#if defined(CUZK_ADX)
+        if constexpr (ADX) {
+            u64 bd[2 * N];
+            CUZK_UNROLL
+            for (int i = 0; i < N; ++i) {
+                bd[2 * i] = scalar(b[i]);
+                bd[2 * i + 1] = scalar(d[i]);
+            }
+            return Adx64<N, M>::mul_add2(r, a, c, bd);
+        }
+#endif
+        u64 t[2 * N], s[2 * N];
+        mul_wide(t, a, b);
+        mul_wide(s, c, d);
+        Carry<u64> k;
+        t[0] = add_cc(t[0], s[0], k);
+        CUZK_UNROLL
+        for (int i = 1; i < 2 * N - 1; ++i) t[i] = addc_cc(t[i], s[i], k);
+        t[2 * N - 1] = addc(t[2 * N - 1], s[2 * N - 1], k);
+        reduce_wide(r, t);
+    }
+
     /// t[0..2N) = a * b, any a and b.
     static CUZK_FN_INLINE void mul_wide(u64* t, const u64* a, const u64* b) {
+#if defined(CUZK_ADX)
+        if constexpr (ADX) return Adx64<N, M>::mul_wide(t, a, b);
+#endif
         CUZK_UNROLL
         for (int i = 0; i < 2 * N; ++i) t[i] = 0;
         CUZK_UNROLL
@@ -52,6 +88,12 @@ template <int N, int SPARE, class M> struct Cios64 {
 
     /// t / R in [0, 2p) for t < R p given as 2N limbs; returns the bit above.  t may be overwritten by r.
     static CUZK_FN_INLINE u64 reduce_wide(u64* r, const u64* t) {
+#if defined(CUZK_ADX)
+        if constexpr (ADX) {
+            Adx64<N, M>::reduce_wide(r, t);
+            return 0;
+        }
+#endif
         u64 low[N], top = 0;
         CUZK_UNROLL
         for (int i = 0; i < N; ++i) low[i] = t[i];

@@ -110,6 +110,32 @@ template <class L> CUZK_FN_INLINE L madc_hi(L a, L b, L d, Carry<L>& c) {
     return addc(L((W(a) * b) >> (8 * sizeof(L))), d, c);
 }
 
+#if defined(__x86_64__)
+// GCC 12 makes one adc or sbb of these, but not of the portable forms above.
+CUZK_FN_INLINE u64 add_carry64(u64 a, u64 b, u64 in, u64& out) {
+    unsigned long long s;
+    out = __builtin_ia32_addcarryx_u64((unsigned char)in, a, b, &s);
+    return s;
+}
+CUZK_FN_INLINE u64 sub_borrow64(u64 a, u64 b, u64 in, u64& out) {
+    unsigned long long d;
+    out = __builtin_ia32_sbb_u64((unsigned char)in, a, b, &d);
+    return d;
+}
+template <> CUZK_FN_INLINE u64 add_cc(u64 a, u64 b, Carry<u64>& c) { return add_carry64(a, b, 0, c.bit); }
+template <> CUZK_FN_INLINE u64 addc_cc(u64 a, u64 b, Carry<u64>& c) { return add_carry64(a, b, c.bit, c.bit); }
+template <> CUZK_FN_INLINE u64 sub_cc(u64 a, u64 b, Carry<u64>& c) { return sub_borrow64(a, b, 0, c.bit); }
+template <> CUZK_FN_INLINE u64 subc_cc(u64 a, u64 b, Carry<u64>& c) { return sub_borrow64(a, b, c.bit, c.bit); }
+template <> CUZK_FN_INLINE u64 addc(u64 a, u64 b, Carry<u64>& c) {
+    u64 ignored;
+    return add_carry64(a, b, c.bit, ignored);
+}
+template <> CUZK_FN_INLINE u64 subc(u64 a, u64 b, Carry<u64>& c) {
+    u64 ignored;
+    return sub_borrow64(a, b, c.bit, ignored);
+}
+#endif
+
 #endif
 
 /// Low half of a * b (no carry involved: plain C on every target).
@@ -122,5 +148,17 @@ template <class L> CUZK_FN_INLINE L mul_hi(L a, L b) {
     using W = typename WordTraits<L>::Wide;
     return L((W(a) * b) >> (8 * sizeof(L)));
 }
+
+/// w, kept in a general register on x86-64: GCC would otherwise gather results limb by limb into vectors, which costs
+/// more than the arithmetic.
+template <class L> CUZK_FN_INLINE L scalar(L w) {
+#if defined(__x86_64__) && !defined(CUZK_TARGET_CUDA)
+    if constexpr (sizeof(L) == 8) asm("" : "+r"(w));
+#endif
+    return w;
+}
+
+/// mask ? a : b, for a mask of all ones or zero.
+template <class L> CUZK_FN_INLINE L select_limb(L mask, L a, L b) { return scalar(L(b ^ ((b ^ a) & mask))); }
 
 }  // namespace cuzk
