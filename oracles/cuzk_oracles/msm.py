@@ -22,22 +22,26 @@ def msm_naive(
 
 
 def msm_buckets(
-    group: Group[C], bases: Sequence[tuple[C, C] | None], scalars: Sequence[int], window_bits: int = 8
+    group: Group[C],
+    bases: Sequence[tuple[C, C] | None],
+    scalars: Sequence[int],
+    window_bits: int | None = None,
 ) -> tuple[C, C] | None:
-    """The bucket method with unsigned digits.
+    """The bucket method with unsigned digits, by default of about log2(n) - 1 bits.
 
     Source: Bernstein, Doumen, Lange & Oosterwijk 2012, doi:10.1007/978-3-642-34931-7_26, section 4.
     """
     if len(bases) != len(scalars):
         raise ValueError(f"{len(bases)} bases but {len(scalars)} scalars")
+    c = window_bits or max(1, len(bases).bit_length() - 2)
     bits = max((s.bit_length() for s in scalars), default=0)
     result: tuple[C, C] | None = None
-    for i_window in reversed(range(num_windows(bits, window_bits))):
-        for _ in range(window_bits):
+    for i_window in reversed(range(num_windows(bits, c))):
+        for _ in range(c):
             result = curve.double(group, result)
-        buckets: list[tuple[C, C] | None] = [None] * (1 << window_bits)
+        buckets: list[tuple[C, C] | None] = [None] * (1 << c)
         for base, s in zip(bases, scalars, strict=True):
-            digit = (s >> (i_window * window_bits)) % (1 << window_bits)
+            digit = (s >> (i_window * c)) % (1 << c)
             buckets[digit] = curve.add(group, buckets[digit], base)
         result = curve.add(group, result, weighted_bucket_sum(group, buckets))
     return result

@@ -21,7 +21,8 @@ def random_witness(rng: random.Random, r: int, num_variables: int) -> list[int]:
 def random_row(rng: random.Random, r: int, num_variables: int) -> Row:
     """An edge row of class M or a short row with coefficients 1, r - 1 or uniform."""
     if rng.random() < 0.3:
-        return rng.choice(edge_values.matrix_rows(num_variables, r, rng.getrandbits(32)))[1]
+        columns = min(num_variables, 24)  # bounds the dense rows
+        return rng.choice(edge_values.matrix_rows(columns, r, rng.getrandbits(32)))[1]
     used = max(1, num_variables * 3 // 4)  # the last quarter of the variables stays rare
     coefficients = (lambda: 1, lambda: r - 1, lambda: rng.randrange(r))
     return [(rng.randrange(used), rng.choice(coefficients)()) for _ in range(rng.randint(1, 4))]

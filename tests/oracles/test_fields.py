@@ -130,7 +130,7 @@ def test_sqrt_refuses_other_primes() -> None:
 @pytest.mark.parametrize("bits", [8, 32, 64])
 @given(data=st.data())
 def test_words(bits: int, data: st.DataObject) -> None:
-    """Each pair of results puts the whole value together again: nothing is lost between low, high and carry."""
+    """Each pair of results puts the whole value together again: nothing is lost in between."""
     base = 1 << bits
     a, b, c = (data.draw(values.words(bits)) for _ in range(3))
     carry = data.draw(st.integers(0, 1))
