@@ -100,8 +100,7 @@ template <class Ex, class Fr> CUZK_FN void ntt_dif_pass(Ex& ex, const NttPassArg
             Fr v = tile.load((row << log_t) | col);
             if (place.log_s != 0) v = ntt_twisted(v, a, place.column + col, row);
             a.dst[address] = ntt_scaled(v, a, a.scale_out, address);
-        });
-        ex.sync();
+        });  // no barrier: the next tile's element e goes where this thread has just read element e
     }
 }
 
@@ -126,8 +125,7 @@ template <class Ex, class Fr> CUZK_FN void ntt_dit_pass(Ex& ex, const NttPassArg
             u64 address;
             place.locate(e, row, col, address);
             a.dst[address] = ntt_scaled(tile.load((row << log_t) | col), a, a.scale_out, address);
-        });
-        ex.sync();
+        });  // no barrier, as in ntt_dif_pass
     }
 }
 

@@ -66,8 +66,7 @@ template <class Ex, class Fr> CUZK_FN void spmv_long_rows(Ex& ex, const SpmvLong
             ex.sync();
             count = half;
         }
-        if (ex.thread() == 0) a.out[row] = sums[0];
-        ex.sync();
+        if (ex.thread() == 0) a.out[row] = sums[0];  // no barrier: nobody else writes sums[0] for the next row
     }
 }
 

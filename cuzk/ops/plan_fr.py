@@ -177,7 +177,7 @@ def plan_bit_reverse(log_n: int, batch: int, curve: Curve, limits: DeviceLimits)
     shared = 2 * curve.fr.nbytes << (2 * log_tile)
     if limits.gpu_like:
         block = max(limits.warp, min(1 << (2 * log_tile), _GPU_BLOCK_THREADS))
-        return LaunchShape(min(tasks, 1 << 20), block, shared), log_tile
+        return LaunchShape(min(tasks, 8 * limits.num_sms), block, shared), log_tile
     return LaunchShape(min(tasks, _CPU_BLOCKS_PER_THREAD * limits.num_sms), 1, shared), log_tile
 
 
@@ -189,7 +189,7 @@ def spmv_long_row(limits: DeviceLimits) -> int:
 def plan_spmv_long(num_long: int, curve: Curve, limits: DeviceLimits) -> LaunchShape:
     """Shape of the kernel for long rows: a block each."""
     block = min(128, limits.max_threads)
-    return LaunchShape(min(num_long, 1 << 20), block, block * curve.fr.nbytes)
+    return LaunchShape(min(num_long, 8 * limits.num_sms), block, block * curve.fr.nbytes)
 
 
 def plan_classify(n: int, limits: DeviceLimits) -> tuple[LaunchShape, int]:

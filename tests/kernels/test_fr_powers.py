@@ -87,7 +87,7 @@ def test_bit_reverse(curve: Curve, device_name: str, log_n: int) -> None:
 
 
 @pytest.mark.parametrize("device_name", SCHEDULES)
-@pytest.mark.parametrize("log_n", [4, 7, 9])
+@pytest.mark.parametrize("log_n", [4, 7, 9, 13])
 def test_bit_reverse_in_place_under_schedules(device_name: str, log_n: int) -> None:
     device, n = open_device(device_name), 1 << log_n
     labels = np.arange(4 * n, dtype=np.uint64).reshape(n, 4)
