@@ -81,7 +81,7 @@ def _multiples(curve_name: str, group_name: str) -> U64:
 
 
 def bases(s: Subject, n: int, seed: int = 0, infinity_every: int = 0) -> tuple[list[int], U64]:
-    """n bases with known logarithms, in random order, with repeats and opposites.
+    """Make n bases with known logarithms, in random order, with repeats and opposites.
 
     Args:
         s: Whose points.
