@@ -25,9 +25,7 @@ from cuzk.proof import Proof
 __all__ = ["assemble"]
 
 
-def assemble(
-    host: Device, key: ProvingKey, sums: Commitments, sum_h: U64Array, blinding: Blinding
-) -> Proof:
+def assemble(host: Device, key: ProvingKey, sums: Commitments, sum_h: U64Array, blinding: Blinding) -> Proof:
     """Put a proof together.
 
     Args:
@@ -42,9 +40,7 @@ def assemble(
     """
     g1, g2 = key.curve.g1, key.curve.g2
     r, s = blinding.r_blind, blinding.s_blind
-    r_delta, s_delta, rs_delta = _scale(
-        host, g1, [key.delta_g1] * 3, [r, s, (-r * s) % key.curve.r]
-    )
+    r_delta, s_delta, rs_delta = _scale(host, g1, [key.delta_g1] * 3, [r, s, (-r * s) % key.curve.r])
     (s_delta_g2,) = _scale(host, g2, [key.delta_g2], [s])
     a = _sum(host, g1, [key.alpha_g1, sums["a"], r_delta])
     b1 = _sum(host, g1, [key.beta_g1, sums["b_g1"], s_delta])
@@ -54,7 +50,9 @@ def assemble(
     return Proof(key.curve, a, b, c)
 
 
-def _scale(host: Device, group: GroupSpec, points: Sequence[U64Array], scalars: Sequence[int]) -> list[U64Array]:
+def _scale(
+    host: Device, group: GroupSpec, points: Sequence[U64Array], scalars: Sequence[int]
+) -> list[U64Array]:
     up = host.upload(np.ascontiguousarray(np.stack(points)))
     by = host.upload(fr_from_ints(group.curve, scalars))
     return list(host.download(scalar_mul(host, group, up, by)))

@@ -40,7 +40,9 @@ class Blinding:
             if not 0 <= value < curve.r:
                 raise RangeError(f"blinding {name} = {value}", limit=f"0 <= {name} < r = {curve.r}")
         warnings.warn(
-            "blinding was given instead of drawn: this proof is not zero-knowledge", SecurityWarning, stacklevel=3
+            "blinding was given instead of drawn: this proof is not zero-knowledge",
+            SecurityWarning,
+            stacklevel=3,
         )
         return cls(r_blind, s_blind)
 

@@ -118,7 +118,12 @@ def _rest(
     device = resident.device
     indices = classes[query.name].others if query.name in classes else None
     total = msm(
-        device, query.group, query.bases, w[query.first :], indices=indices, window_bits=_window_bits(variants)
+        device,
+        query.group,
+        query.bases,
+        w[query.first :],
+        indices=indices,
+        window_bits=_window_bits(variants),
     )
     if query.name not in ones:
         return total

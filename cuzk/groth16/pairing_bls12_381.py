@@ -39,7 +39,11 @@ class Bls12381Check:
     def reason_against(self, public: Sequence[int], proof: Proof) -> str:
         """Why a proof does not hold, or the empty string if it does."""
         points = []
-        for name, group, value in (("A", self._g1, proof.a), ("B", self._g2, proof.b), ("C", self._g1, proof.c)):
+        for name, group, value in (
+            ("A", self._g1, proof.a),
+            ("B", self._g2, proof.b),
+            ("C", self._g1, proof.c),
+        ):
             point, reason = _parse(group, value)
             if reason:
                 return f"{name} is {reason}"

@@ -71,9 +71,7 @@ class Prover:
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
         self._verifier = PreparedVerifyingKey.supports(key.curve)
 
-    def prove(
-        self, witness: Witness, *, blinding: Blinding | None = None, self_check: bool = True
-    ) -> Proof:
+    def prove(self, witness: Witness, *, blinding: Blinding | None = None, self_check: bool = True) -> Proof:
         """Prove one witness: prove_batch of one."""
         return self.prove_batch(
             [witness], blindings=None if blinding is None else [blinding], self_check=self_check
@@ -104,10 +102,14 @@ class Prover:
             DeviceError: The device fails, or computed a wrong proof.
         """
         if blindings is not None and len(blindings) != len(witnesses):
-            raise ShapeError(f"{len(blindings)} blindings for {len(witnesses)} witnesses", limit="one per witness")
+            raise ShapeError(
+                f"{len(blindings)} blindings for {len(witnesses)} witnesses", limit="one per witness"
+            )
         for witness in witnesses:
             self.key.check_witness(witness)
-        used = list(blindings) if blindings is not None else [Blinding.random(self.key.curve) for _ in witnesses]
+        used = (
+            list(blindings) if blindings is not None else [Blinding.random(self.key.curve) for _ in witnesses]
+        )
         try:
             with self._lock, self._recorder.phase("prove", circuits=len(witnesses)):
                 proofs = self._compute(witnesses, used)
@@ -196,6 +198,5 @@ class Prover:
 
     def _recompute(self, witness: Witness, blinding: Blinding) -> Proof:
         """The same proof from the cpu device, phase by phase, without a self-check."""
-        reference = self.device.reference
-        again = self if reference is self.device else Prover(self.key, reference)
+        again = Prover(self.key, self.device.reference)  # with a recorder of its own: it is no phase of this proof
         return again._compute([witness], [blinding])[0]

@@ -171,7 +171,7 @@ class _Setup:
         return columns
 
     def _combine(self, u: Array, v: Array, w: Array) -> Array:
-        """beta u + alpha v + w."""
+        """Beta u + alpha v + w."""
         device, curve = self.device, self.curve
         total = fr_scale(device, curve, u, self.waste.beta)
         total = fr_add(device, curve, total, fr_scale(device, curve, v, self.waste.alpha), out=total)

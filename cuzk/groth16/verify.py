@@ -59,7 +59,9 @@ class PreparedVerifyingKey:
 
     def __init__(self, vk: VerifyingKey) -> None:
         if not self.supports(vk.curve):
-            raise InputError(f"there is no pairing on {vk.curve.name}", limit=f"possible: {', '.join(_CHECKS)}")
+            raise InputError(
+                f"there is no pairing on {vk.curve.name}", limit=f"possible: {', '.join(_CHECKS)}"
+            )
         vk.check_degenerate()
         self.vk = vk
         self._check = _CHECKS[vk.curve.name](vk)
@@ -94,7 +96,9 @@ class PreparedVerifyingKey:
         for i, value in enumerate(public):
             if not 0 <= value < self.vk.curve.r:
                 raise RangeError(
-                    f"public input {i} is {value}", where=f"public[{i}]", limit=f"0 <= x < r = {self.vk.curve.r}"
+                    f"public input {i} is {value}",
+                    where=f"public[{i}]",
+                    limit=f"0 <= x < r = {self.vk.curve.r}",
                 )
         reason = self._check.reason_against(public, proof)
         return Verdict(not reason, reason)

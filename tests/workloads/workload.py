@@ -18,7 +18,7 @@ from cuzk.relation import R1CS
 from cuzk.witness import Witness
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Workload:
     """A circuit, satisfied.
 

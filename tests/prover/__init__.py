@@ -1,0 +1,1 @@
+"""Tests of the prover, end to end and phase by phase."""
