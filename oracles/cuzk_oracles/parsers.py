@@ -252,8 +252,20 @@ def _decimal(text: Any, modulus: int) -> int:
     return int(text)
 
 
+def _items(value: Any, count: int | None = None) -> list[Any]:
+    if not isinstance(value, list) or count not in (None, len(value)):
+        raise ParseError(f"{value!r} is no list" + (f" of {count}" if count else ""))
+    return value
+
+
+def _member(value: dict[str, Any], name: str) -> Any:
+    if name not in value:
+        raise ParseError(f"{name!r} is missing")
+    return value[name]
+
+
 def _json_g1(value: Any, p: int) -> G1Point:
-    x, y, z = (_decimal(text, p) for text in value)
+    x, y, z = (_decimal(text, p) for text in _items(value, 3))
     if z == 0:
         return None
     if z != 1:
@@ -262,7 +274,8 @@ def _json_g1(value: Any, p: int) -> G1Point:
 
 
 def _json_g2(value: Any, p: int) -> G2Point:
-    x, y, z = ((_decimal(c0, p), _decimal(c1, p)) for c0, c1 in value)
+    pairs = [_items(pair, 2) for pair in _items(value, 3)]
+    x, y, z = ((_decimal(c0, p), _decimal(c1, p)) for c0, c1 in pairs)
     if z == (0, 0):
         return None
     if z != (1, 0):
@@ -270,8 +283,17 @@ def _json_g2(value: Any, p: int) -> G2Point:
     return x, y
 
 
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ParseError(f"not JSON: {error}") from error
+
+
 def _json_object(text: str) -> tuple[dict[str, Any], Params]:
-    value = json.loads(text)
+    value = _json(text)
+    if not isinstance(value, dict):
+        raise ParseError("not a JSON object")
     if value.get("protocol") != "groth16" or value.get("curve") not in _SNARKJS_NAMES:
         raise ParseError(f"protocol {value.get('protocol')!r}, curve {value.get('curve')!r}")
     return value, _SNARKJS_NAMES[value["curve"]]
@@ -281,20 +303,21 @@ def parse_proof_json(text: str) -> tuple[Params, Proof]:
     """Read snarkjs's proof.json."""
     value, params = _json_object(text)
     p = params.p
-    return params, Proof(_json_g1(value["pi_a"], p), _json_g2(value["pi_b"], p), _json_g1(value["pi_c"], p))
+    a, b, c = (_member(value, name) for name in ("pi_a", "pi_b", "pi_c"))
+    return params, Proof(_json_g1(a, p), _json_g2(b, p), _json_g1(c, p))
 
 
 def parse_vkey_json(text: str) -> tuple[Params, VerifyingKey]:
     """Read snarkjs's verification key; its precomputed pairing is ignored."""
     value, params = _json_object(text)
     p = params.p
-    ic = [_json_g1(point, p) for point in value["IC"]]
-    if len(ic) != value["nPublic"] + 1:
-        raise ParseError(f"nPublic is {value['nPublic']} but IC has {len(ic)} points")
-    g2 = [_json_g2(value[f"vk_{name}_2"], p) for name in ("beta", "gamma", "delta")]
-    return params, VerifyingKey(_json_g1(value["vk_alpha_1"], p), g2[0], g2[1], g2[2], ic)
+    ic = [_json_g1(point, p) for point in _items(_member(value, "IC"))]
+    if _member(value, "nPublic") != len(ic) - 1:
+        raise ParseError(f"nPublic is {value['nPublic']!r} but IC has {len(ic)} points")
+    beta, gamma, delta = (_json_g2(_member(value, f"vk_{name}_2"), p) for name in ("beta", "gamma", "delta"))
+    return params, VerifyingKey(_json_g1(_member(value, "vk_alpha_1"), p), beta, gamma, delta, ic)
 
 
 def parse_public_json(text: str, params: Params) -> list[int]:
     """Read snarkjs's public.json: decimal strings below r."""
-    return [_decimal(item, params.r) for item in json.loads(text)]
+    return [_decimal(item, params.r) for item in _items(_json(text))]
