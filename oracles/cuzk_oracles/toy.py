@@ -47,6 +47,28 @@ def log_g2(point: G2Point) -> int:
     return _g2_table()[point]
 
 
+@cache
+def g1_points() -> list[G1Point]:
+    """All points of toy G1 by logarithm: [infinity, G, 2G, ...]."""
+    return list(_g1_table())
+
+
+@cache
+def g2_points() -> list[G2Point]:
+    """All points of toy G2 by logarithm."""
+    return list(_g2_table())
+
+
+def add_g1(left: G1Point, right: G1Point) -> G1Point:
+    """P + Q by adding logarithms: no formula, so it checks every formula on every pair."""
+    return g1_points()[(log_g1(left) + log_g1(right)) % TOY.r]
+
+
+def add_g2(left: G2Point, right: G2Point) -> G2Point:
+    """P + Q in G2 by adding logarithms."""
+    return g2_points()[(log_g2(left) + log_g2(right)) % TOY.r]
+
+
 def pairing(left: G1Point, right: G2Point) -> int:
     """e(P, Q) as an element of Z/r, written additively."""
     return log_g1(left) * log_g2(right) % TOY.r
