@@ -26,8 +26,7 @@ _NTT_BLOCK_THREADS = 128
 _CPU_BLOCKS_PER_THREAD = 4
 _CPU_MIN_CHUNK = 1 << 10
 _CPU_LOG_TILE = 12
-#: Columns of a strided NTT tile that GPU plans keep where they can, log2: 4 elements of 32 bytes are one
-#: 128-byte line.
+#: Columns below which a strided tile is not narrowed to keep multiprocessors busy, log2.
 _GPU_LOG_COLUMNS = 2
 
 
@@ -124,14 +123,15 @@ def _max_log_tile(curve: Curve, limits: DeviceLimits) -> int:
 
 
 def _default_radices(log_n: int, log_tile: int) -> tuple[int, ...]:
-    """Few passes: the last one reads whole runs and may fill the tile, the others keep a few columns."""
-    last_most = min(MAX_LOG_RADIX, log_tile)
-    if log_n <= last_most:
-        return (log_n,)
-    strided_most = min(MAX_LOG_RADIX, log_tile - _GPU_LOG_COLUMNS)
-    num_strided = -(-(log_n - last_most) // strided_most)
-    each = min(strided_most, log_n // (num_strided + 1))
-    return (each,) * num_strided + (log_n - each * num_strided,)
+    """As few passes as tiles allow, of about equal radices.
+
+    A pass that fills its tile with rows has few columns, so runs of 32 or 64 bytes in global memory instead of
+    128. On an H200 that costs less than one more pass: 0.317 ms against 0.336 ms at 2^20 (10+10, 6+6+8), and
+    47.0 ms against 49.6 ms at 2^27 (9+9+9, 6+6+6+9).
+    """
+    num_passes = max(1, -(-log_n // min(MAX_LOG_RADIX, log_tile)))
+    each, larger = divmod(log_n, num_passes)
+    return (each,) * (num_passes - larger) + (each + 1,) * larger
 
 
 def _log_columns(log_n: int, log_l: int, log_r: int, log_tile: int, batch: int, limits: DeviceLimits) -> int:

@@ -132,18 +132,18 @@ HOST = DeviceLimits(64, 1, 1, 1 << 20, 1 << 37, gpu_like=False)
 
 
 @given(
-    st.integers(0, 28),
+    st.integers(0, 32),
     st.integers(0, 9),
     st.sampled_from(CURVE_NAMES),
     st.sampled_from([GPU, SMALL_GPU, HOST]),
 )
 def test_plans_cover_the_transform(log_n: int, batch: int, curve_name: str, limits: DeviceLimits) -> None:
-    """Pure, complete, within the device; strided tiles keep a full 128-byte line of 32-byte elements."""
+    """Pure, complete, within the device, and with as few passes as the largest radix allows."""
     curve = get_curve(curve_name)
     plan = plan_ntt(log_n, batch, curve, limits)
     assert plan == plan_ntt(log_n, batch, curve, limits)
     assert sum(p.log_r for p in plan.passes) == log_n
-    assert len(plan.passes) <= 4
+    assert len(plan.passes) == max(1, -(-log_n // 10))
     log_l = log_n
     for step in plan.passes:
         log_s = log_l - step.log_r
@@ -154,8 +154,6 @@ def test_plans_cover_the_transform(log_n: int, batch: int, curve_name: str, limi
         assert step.shape.shared_bytes <= limits.shared_bytes
         assert 1 <= step.shape.block <= limits.max_threads
         assert step.shape.grid <= min(step.num_tiles, 2**31 - 1)
-        if limits.gpu_like and log_s >= 2:
-            assert step.log_t >= 2
         log_l = log_s
 
 
