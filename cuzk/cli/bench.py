@@ -1,0 +1,167 @@
+"""``cuzk bench``: time single operations and whole proofs on a device."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuzk.cli.help_text import epilog
+from cuzk.cli.options import DeviceOption, JsonOption, VariantOption, check_device_name, open_device
+from cuzk.cli.output import note, print_json, print_table, table
+from cuzk.errors import InputError
+
+if TYPE_CHECKING:
+    from cuzk.cli.bench_cases import Case
+    from cuzk.device import Device
+
+__all__ = ["EXAMPLES", "bench"]
+
+EXAMPLES = epilog(
+    "cuzk bench msm --size 2^12 --size 2^14 --device cpu",
+    "cuzk bench ntt --curve bn254 --size 2^10 --repeats 3 --json",
+    "cuzk bench prove --size 2^10 --variant M2=none",
+    note="Wall-clock time from launch to the end of the last kernel, after one run to warm up; copies of the "
+    "inputs are not in it. Spread is the distance of the quartiles over the median.",
+)
+
+
+class Kind(StrEnum):
+    """What can be timed."""
+
+    NTT = "ntt"
+    MSM = "msm"
+    FIELD = "field"
+    BATCH_ADD = "batch-add"
+    PROVE = "prove"
+
+
+class CurveName(StrEnum):
+    """Curves to choose from."""
+
+    BLS12_381 = "bls12_381"
+    BN254 = "bn254"
+
+
+class GroupName(StrEnum):
+    """Groups to choose from."""
+
+    G1 = "g1"
+    G2 = "g2"
+
+
+#: Variants that act in each kind; naming another would change nothing and is refused.
+_VARIANTS = {Kind.MSM: {"D4"}, Kind.PROVE: {"D4", "M2"}}
+_SIZE = re.compile(r"2\^(\d{1,2})|(\d{1,10})")
+_MAX_SIZE = 1 << 26
+_MAX_REPEATS = 1000
+
+
+def bench(
+    kind: Annotated[Kind, typer.Argument(metavar="ntt|msm|field|batch-add|prove", help="What to time.")],
+    size: Annotated[
+        list[str] | None,
+        typer.Option("--size", metavar="N|2^K", help="Elements, points or constraints; may be repeated."),
+    ] = None,
+    device: DeviceOption = "auto",
+    curve: Annotated[CurveName, typer.Option("--curve", help="Curve.")] = CurveName.BLS12_381,
+    group: Annotated[GroupName, typer.Option("--group", help="Group, for msm and batch-add.")] = GroupName.G1,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Timed runs.")] = 5,
+    variant: VariantOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Time an operation: median and spread of several runs."""
+    check_device_name(device)
+    if not 1 <= repeats <= _MAX_REPEATS:
+        raise InputError(f"{repeats} repeats", where="--repeats", limit=f"1 to {_MAX_REPEATS}")
+    sizes = [_parse_size(text) for text in size or []]
+    variants = _check_variants(kind, variant or [])
+    from cuzk.cli.bench_cases import default_sizes, make_case
+    from cuzk.curves import get_curve
+
+    chosen = get_curve(curve.value)
+    opened = open_device(device)
+    results = []
+    for n in sizes or default_sizes(kind.value, opened.kind):
+        case = make_case(kind.value, opened, chosen, group.value, n, variants)
+        note(f"{case.title} of {n} on {opened.name}: {repeats} runs")
+        results.append(_measure(case, opened, n, repeats))
+    if as_json:
+        facts = {"device": opened.name, "kernels": opened.build_key, "variants": variants}
+        print_json(facts | {"results": results})
+    else:
+        _print(opened, results)
+
+
+def _parse_size(text: str) -> int:
+    match = _SIZE.fullmatch(text.strip())
+    n = 0 if match is None else (1 << int(match[1]) if match[1] else int(match[2]))
+    if not 1 <= n <= _MAX_SIZE:
+        raise InputError(
+            f"size {text!r}",
+            where="--size",
+            limit="a number or 2^K from 1 to 2^26",
+            remedy="write 4096 or 2^12",
+        )
+    return n
+
+
+def _check_variants(kind: Kind, settings: list[str]) -> dict[str, str]:
+    """The chosen variants by id; refuses those that do not act in what is timed."""
+    from cuzk.variants import parse_setting, resolve
+
+    resolve(settings)
+    chosen = dict(parse_setting(text) for text in settings)
+    acting = _VARIANTS.get(kind, set())
+    idle = sorted(chosen.keys() - acting)
+    if idle:
+        raise InputError(
+            f"variant {', '.join(idle)} does not act in {kind.value}",
+            where="--variant",
+            limit=f"possible: {', '.join(sorted(acting)) or 'none'}",
+        )
+    return chosen
+
+
+def _measure(case: Case, device: Device, n: int, repeats: int) -> dict[str, Any]:
+    """Warm up once, then time each run between two synchronisations."""
+    _timed(case.run, device)
+    seconds = sorted(_timed(case.run, device) for _ in range(repeats))
+    median = statistics.median(seconds)
+    quartiles = statistics.quantiles(seconds, n=4, method="inclusive") if repeats > 1 else [median] * 3
+    return {
+        "what": case.title,
+        "curve": case.curve,
+        "size": n,
+        "repeats": repeats,
+        "median_ms": round(median * 1e3, 4),
+        "min_ms": round(seconds[0] * 1e3, 4),
+        "max_ms": round(seconds[-1] * 1e3, 4),
+        "spread": round((quartiles[2] - quartiles[0]) / median, 4),
+        "per_second": round(case.units / median, 1),
+        "unit": case.unit,
+    }
+
+
+def _timed(run: Callable[[], object], device: Device) -> float:
+    device.synchronize()
+    start = time.perf_counter()
+    run()
+    device.synchronize()
+    return time.perf_counter() - start
+
+
+def _print(device: Device, results: list[dict[str, Any]]) -> None:
+    columns = ("what", "curve", ">size", ">median ms", ">min", ">max", ">spread", ">rate per s")
+    made = table(f"{device.name}, kernels {device.build_key}", *columns)
+    for row in results:
+        made.add_row(
+            row["what"], row["curve"], str(row["size"]), f"{row['median_ms']:.3f}", f"{row['min_ms']:.3f}",
+            f"{row['max_ms']:.3f}", f"{row['spread']:.1%}", f"{row['per_second']:.3g} {row['unit']}",
+        )  # fmt: skip
+    print_table(made)

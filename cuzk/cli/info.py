@@ -1,0 +1,61 @@
+"""``cuzk info``: what a file is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from cuzk.cli.help_text import epilog
+from cuzk.cli.options import JsonOption
+from cuzk.cli.output import print_facts, print_json
+from cuzk.cli.paths import check_inputs
+
+__all__ = ["EXAMPLES", "file_facts", "info"]
+
+EXAMPLES = epilog("cuzk info circuit.r1cs", "cuzk info circuit.zkey --json", "cuzk info proof.json")
+
+
+def info(
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Circuit, witness, key, proof or public inputs.")
+    ],
+    as_json: JsonOption = False,
+) -> None:
+    """Say what a file is, with its sizes; all checks of its reader are made on the way."""
+    facts = file_facts(file)
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(facts)
+
+
+def file_facts(file: Path) -> dict[str, Any]:
+    """What a file is, in the order to show it.
+
+    Raises:
+        InputError: It cannot be read, is of no known kind, or does not pass a check.
+    """
+    check_inputs({"FILE": file})
+    from cuzk.formats import describe
+
+    found = describe(file)
+    facts: dict[str, Any] = {"file": str(file), "kind": found.title, "bytes": found.num_bytes}
+    if found.curve is not None:
+        facts["curve"] = found.curve
+    return facts | found.details | {"checked": _CHECKS[found.kind]}
+
+
+#: What reading a file of each kind has checked, and what it has not.
+_CHECKS = {
+    "r1cs": "structure, wires and coefficients in bounds",
+    "wtns": "structure, values below r; not against a circuit",
+    "zkey": "structure, coordinates below p, not degenerate; `cuzk key check` checks the points",
+    "ptau": "structure only",
+    "cuzk_key": "structure, all checksums, coordinates below p, not degenerate",
+    "vkey_json": "structure, coordinates below p, not degenerate; `cuzk verify` checks the points",
+    "proof_json": "structure, coordinates below p; `cuzk verify` checks the points",
+    "public_json": "structure, values below the largest r",
+    "proof_bytes": "structure, coordinates below p, points on the curve",
+}

@@ -1,0 +1,87 @@
+"""Loading keys for a device, with the checks that a key's origin asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cuzk.cli.output import note
+from cuzk.errors import CurveMismatchError
+
+if TYPE_CHECKING:
+    from cuzk.curves import Curve, GroupSpec
+    from cuzk.device import Device
+    from cuzk.keys import ProvingKey
+    from cuzk.telemetry import Recorder
+
+__all__ = ["curve_checker", "load_kernels", "load_proving_key", "require_curve", "subgroup_checker"]
+
+Checker = Callable[["GroupSpec", Any], int | None]
+
+
+def curve_checker(device: Device) -> Checker:
+    """A bulk check that points are on their curve, for ``key.check_points``."""
+    from cuzk.ops.points import first_off_curve
+
+    return lambda group, points: first_off_curve(device, group, device.upload(points))
+
+
+def subgroup_checker(device: Device) -> Checker:
+    """A bulk check that points on the curve lie in the group of order r."""
+    from cuzk.ops.points import first_outside_subgroup
+
+    return lambda group, points: first_outside_subgroup(device, group, device.upload(points))
+
+
+def load_kernels(device: Device, curve: Curve, recorder: Recorder) -> None:
+    """Compile (the first time) and load a curve's kernels at once, where the device does that at run time."""
+    load = getattr(device, "load", None)
+    if load is not None:
+        with recorder.phase("kernel_build"):
+            load(curve.name)
+
+
+def load_proving_key(path: Path, device: Device, *, strict: bool = False, quiet: bool = False) -> ProvingKey:
+    """Read a proving key and check its points as far as its origin asks for.
+
+    A key of our own format is compared with its checksums, all of it. Of any other key every point is checked
+    to be on the curve; the subgroup is not checked here, which a line on stderr says.
+
+    Args:
+        path: A .zkey or a cuzk key.
+        device: Where points are checked.
+        strict: Refuse a key that nobody contributed to.
+        quiet: Leave out the line.
+
+    Raises:
+        FormatError: Not a key, or damaged.
+        NotOnCurveError: A point is off the curve.
+        RangeError: A degenerate key.
+    """
+    from cuzk.formats import detect, load_cuzk_key, load_key
+
+    if detect(path) == "cuzk_key":
+        return load_cuzk_key(path, verify="all", strict=strict)
+    key = load_key(path, strict=strict)
+    key.check_points(curve_checker(device))
+    if not quiet:
+        note(
+            f"{path}: all points are on the curve; whether they lie in the subgroup was not checked "
+            "(`cuzk key check` does that)"
+        )
+    return key
+
+
+def require_curve(found: Curve, wanted: Curve, path: Path, what: str) -> None:
+    """Check that a file is for the same curve as those before it.
+
+    Raises:
+        CurveMismatchError: It is not.
+    """
+    if found is not wanted:
+        raise CurveMismatchError(
+            f"the {what} is over {found.name}, the files before it over {wanted.name}",
+            where=str(path),
+            remedy="use a circuit, key and witness that were made for one curve",
+        )

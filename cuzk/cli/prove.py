@@ -1,0 +1,244 @@
+"""``cuzk prove``: from a key and a witness to a proof."""
+
+from __future__ import annotations
+
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuzk.cli.help_text import epilog
+from cuzk.cli.options import (
+    DeviceOption,
+    JsonOption,
+    VariantOption,
+    check_device_name,
+    open_device,
+    parse_int,
+)
+from cuzk.cli.output import note, print_facts, print_json, print_table
+from cuzk.cli.paths import check_inputs, check_outputs, write_together
+from cuzk.errors import InputError
+
+if TYPE_CHECKING:
+    from cuzk.cli.progress import Progress
+    from cuzk.curves import Curve
+    from cuzk.device import Device
+    from cuzk.groth16 import Blinding
+    from cuzk.proof import Proof
+    from cuzk.telemetry import EventSink, Recorder
+
+__all__ = ["EXAMPLES", "prove"]
+
+EXAMPLES = epilog(
+    "cuzk prove --key circuit.cuzk --witness circuit.wtns\n--proof proof.json --public public.json",
+    "cuzk prove --key circuit.zkey --circuit circuit.r1cs\n--witness circuit.wtns --proof proof.json\n"
+    "--public public.json --proof-bytes proof.bin --json",
+    "cuzk prove --key circuit.zkey --witness circuit.wtns\n--proof proof.json --public public.json\n"
+    "--device cpu --variant D4=8 --timing --events events.jsonl",
+)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What the command line asks for, checked as far as that needs no file's content."""
+
+    inputs: dict[str, Path | None]
+    outputs: dict[str, Path | None]
+    device: str
+    variants: dict[str, str]
+    blinding: tuple[int, int] | None
+    self_check: bool
+    timing: bool
+
+    def file(self, option: str) -> Path:
+        """The path of an option that is always given."""
+        path = self.inputs.get(option) or self.outputs.get(option)
+        assert path is not None
+        return path
+
+
+@dataclass
+class _Result:
+    """What a run produced."""
+
+    proof: Proof
+    public: list[int]
+    device: Device
+    recorder: Recorder
+    num_constraints: int
+
+
+def prove(
+    key: Annotated[Path, typer.Option("--key", metavar="KEY", help="Proving key: .zkey or cuzk key.")],
+    witness: Annotated[Path, typer.Option("--witness", metavar="W.wtns", help="Witness.")],
+    proof: Annotated[Path, typer.Option("--proof", metavar="proof.json", help="Proof to write.")],
+    public: Annotated[Path, typer.Option("--public", metavar="public.json", help="Public inputs to write.")],
+    circuit: Annotated[
+        Path | None,
+        typer.Option(
+            "--circuit",
+            metavar="C.r1cs",
+            help="The circuit: names the constraint that a wrong witness breaks.",
+        ),
+    ] = None,
+    proof_bytes: Annotated[
+        Path | None,
+        typer.Option(
+            "--proof-bytes", metavar="p.bin", help="The proof as compressed points, to write as well."
+        ),
+    ] = None,
+    device: DeviceOption = "auto",
+    variant: VariantOption = None,
+    insecure_blinding: Annotated[
+        str | None,
+        typer.Option(
+            "--insecure-blinding", metavar="R,S", help="Use these blinding scalars: the proof hides nothing."
+        ),
+    ] = None,
+    no_self_check: Annotated[
+        bool, typer.Option("--no-self-check", help="Do not verify the proof before it is written.")
+    ] = False,
+    timing: Annotated[
+        bool, typer.Option("--timing", help="CUZK_TIMING lines on stderr, and a table of the phases.")
+    ] = False,
+    events: Annotated[
+        Path | None, typer.Option("--events", metavar="E.jsonl", help="Write the phase events, one a line.")
+    ] = None,
+    memory: Annotated[
+        Path | None, typer.Option("--memory", metavar="M.csv", help="Write the memory in use over time.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Prove that a witness satisfies a key's circuit.
+
+    The proof is verified before it is written. Existing output files are replaced.
+    """
+    request = _Request(
+        inputs={"--key": key, "--witness": witness, "--circuit": circuit},
+        outputs={
+            "--proof": proof, "--public": public, "--proof-bytes": proof_bytes,
+            "--events": events, "--memory": memory,
+        },
+        device=check_device_name(device),
+        variants=_check_variants(variant),
+        blinding=_parse_blinding(insecure_blinding),
+        self_check=not no_self_check,
+        timing=timing,
+    )  # fmt: skip
+    check_inputs(request.inputs)
+    check_outputs(request.outputs, request.inputs)
+    start = time.perf_counter()
+    result = _run(request)
+    _write(request, result)
+    _print(request, result, time.perf_counter() - start, as_json)
+
+
+def _check_variants(settings: list[str] | None) -> dict[str, str]:
+    from cuzk.variants import resolve
+
+    return resolve(settings or [])
+
+
+def _parse_blinding(text: str | None) -> tuple[int, int] | None:
+    if text is None:
+        return None
+    r_text, comma, s_text = text.partition(",")
+    if not comma or "," in s_text:
+        raise InputError(
+            f"blinding {text!r} is not of the form R,S",
+            where="--insecure-blinding",
+            remedy="write for example 7,11",
+        )
+    return parse_int(r_text, "blinding R"), parse_int(s_text, "blinding S")
+
+
+def _run(request: _Request) -> _Result:
+    from cuzk.cli.progress import PROVE_STEPS, Progress
+    from cuzk.telemetry import JsonlWriter, MemoryMonitor, Recorder, TimingLines
+
+    with ExitStack() as stack:
+        progress = Progress(f"prove with {request.file('--key').name}", PROVE_STEPS, quiet=request.timing)
+        sinks: list[EventSink] = [progress]
+        if request.timing:
+            sinks.append(TimingLines())
+        events, memory = request.outputs["--events"], request.outputs["--memory"]
+        if events is not None:
+            sinks.append(stack.enter_context(JsonlWriter(events)))
+        if memory is not None:
+            stack.enter_context(MemoryMonitor(memory))
+        stack.enter_context(progress)
+        return _compute(request, progress, Recorder(sinks))
+
+
+def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Result:
+    from cuzk.cli.loading import load_kernels, load_proving_key, require_curve
+    from cuzk.formats import load_r1cs, load_witness
+    from cuzk.groth16 import Prover
+
+    with recorder.phase("witness_load"):
+        witness = load_witness(request.file("--witness"))
+    blinding = _blinding(request, witness.curve)
+    device = open_device(request.device, progress.kernel_build)
+    load_kernels(device, witness.curve, recorder)
+    with recorder.phase("key_load"):
+        key = load_proving_key(request.file("--key"), device)
+        key.check_witness(witness)
+        circuit = None
+        if request.inputs["--circuit"] is not None:
+            circuit = load_r1cs(request.file("--circuit"))
+            require_curve(circuit.curve, key.curve, request.file("--circuit"), "circuit")
+    prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
+    proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
+    return _Result(proof, witness.public(key.num_public), device, recorder, key.num_constraints)
+
+
+def _blinding(request: _Request, curve: Curve) -> Blinding | None:
+    from cuzk.groth16 import Blinding
+
+    return None if request.blinding is None else Blinding.insecure(curve, *request.blinding)
+
+
+def _write(request: _Request, result: _Result) -> None:
+    from cuzk.formats import encode_proof, proof_to_json, public_to_json
+    from cuzk.formats.json_proof import dump_json
+
+    curve = result.proof.curve
+    files = {
+        request.file("--proof"): dump_json(proof_to_json(result.proof)),
+        request.file("--public"): dump_json(public_to_json(result.public, curve)),
+    }
+    if request.outputs["--proof-bytes"] is not None:
+        files[request.file("--proof-bytes")] = encode_proof(result.proof)
+    write_together(files)
+
+
+def _print(request: _Request, result: _Result, seconds: float, as_json: bool) -> None:
+    from cuzk.telemetry import timing_rows, timing_table
+
+    written = {
+        name.removeprefix("--"): str(path) for name, path in request.outputs.items() if path is not None
+    }
+    report: dict[str, Any] = {
+        **written,
+        "curve": result.proof.curve.name,
+        "constraints": result.num_constraints,
+        "public_inputs": len(result.public),
+        "device": result.device.name,
+        "verified": request.self_check,
+        "seconds": round(seconds, 3),
+    }
+    if not request.self_check:
+        note("the proof was not verified (--no-self-check): it may be wrong")
+    if as_json:
+        report |= {"variants": request.variants, "kernels": result.device.build_key}
+        if request.timing:
+            report["timing"] = [row._asdict() for row in timing_rows(result.recorder.events)]
+        print_json(report)
+        return
+    print_facts(report)
+    if request.timing:
+        print_table(timing_table(result.recorder.events))

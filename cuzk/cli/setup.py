@@ -1,0 +1,120 @@
+"""``cuzk setup``: a proving and a verifying key for a circuit, made by one party."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuzk.cli.help_text import epilog
+from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
+from cuzk.cli.output import note, print_facts, print_json
+from cuzk.cli.paths import check_inputs, check_outputs
+
+if TYPE_CHECKING:
+    from cuzk.device import Device
+    from cuzk.keys import ProvingKey
+    from cuzk.relation import R1CS
+
+__all__ = ["EXAMPLES", "setup"]
+
+EXAMPLES = epilog(
+    "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
+    "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json\n--insecure-seed 1 --force",
+    note="For keys that others must trust, run a ceremony (snarkjs) and pass its .zkey to `cuzk prove`.",
+)
+
+_SINGLE_PARTY = (
+    "single-party set-up: whoever runs this could keep the secrets and forge proofs. Nothing of them is stored, "
+    "but nobody else can know that. Use it for development and tests, or where you are the only verifier."
+)
+
+
+def setup(
+    circuit: Annotated[Path, typer.Argument(metavar="CIRCUIT.r1cs", help="The circuit.")],
+    key: Annotated[Path, typer.Option("--key", metavar="K.cuzk", help="Proving key to write.")],
+    vkey: Annotated[Path, typer.Option("--vkey", metavar="vkey.json", help="Verifying key to write.")],
+    device: DeviceOption = "auto",
+    insecure_seed: Annotated[
+        int | None,
+        typer.Option(
+            "--insecure-seed",
+            metavar="N",
+            help="Derive all secrets from N: the same keys each time, and no security.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a key pair for a circuit.
+
+    This is a single-party set-up: whoever runs it could forge proofs. It refuses to overwrite files.
+    """
+    check_device_name(device)
+    inputs = {"CIRCUIT": circuit}
+    check_inputs(inputs)
+    check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
+    note(_SINGLE_PARTY)
+    from cuzk.cli.progress import SETUP_STEPS, Progress
+    from cuzk.formats import load_r1cs
+
+    start = time.perf_counter()
+    r1cs = load_r1cs(circuit)
+    title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
+    with Progress(title, SETUP_STEPS) as progress:
+        where = open_device(device, progress.kernel_build)
+        made = _run(r1cs, where, insecure_seed, progress)
+        _write(made, key, vkey, force)
+    report = _report(made, where, key, vkey, time.perf_counter() - start)
+    if as_json:
+        print_json(report | {"insecure_seed": insecure_seed is not None})
+    else:
+        print_facts(report)
+
+
+def _run(r1cs: R1CS, device: Device, seed: int | None, progress: Any) -> ProvingKey:
+    from cuzk.cli.loading import load_kernels
+    from cuzk.errors import SecurityWarning
+    from cuzk.groth16 import ToxicWaste
+    from cuzk.groth16 import setup as make_keys
+    from cuzk.telemetry import Recorder
+
+    recorder = Recorder([progress])
+    waste = None
+    if seed is not None:
+        warnings.warn(
+            f"all secrets are derived from the seed {seed}: anybody who learns it can forge proofs",
+            SecurityWarning,
+            stacklevel=2,
+        )
+        waste = ToxicWaste.from_seed(r1cs.curve, seed)
+    load_kernels(device, r1cs.curve, recorder)
+    return make_keys(r1cs, device, toxic_waste=waste, recorder=recorder)
+
+
+def _write(made: ProvingKey, key: Path, vkey: Path, force: bool) -> None:
+    """Write both files; if the key cannot be written, the verifying key does not appear either."""
+    from cuzk.formats import atomic_write, save_cuzk_key, vkey_to_json
+    from cuzk.formats.json_proof import dump_json
+
+    with atomic_write(vkey, overwrite=force) as file:
+        file.write(dump_json(vkey_to_json(made.verifying_key())))
+        save_cuzk_key(key, made, overwrite=force)
+
+
+def _report(made: ProvingKey, device: Device, key: Path, vkey: Path, seconds: float) -> dict[str, Any]:
+    return {
+        "proving_key": str(key),
+        "verifying_key": str(vkey),
+        "curve": made.curve.name,
+        "constraints": made.num_constraints,
+        "variables": made.num_variables,
+        "public": made.num_public,
+        "domain": f"2^{made.log_domain}",
+        "circuit_digest": made.circuit_digest,
+        "device": device.name,
+        "seconds": round(seconds, 3),
+    }
