@@ -146,7 +146,8 @@ class CudaDevice(Device):
         built = builder.build_all(self.arch, pairs, progress=self._progress)
         with self._device, self._lock:
             for module in built:
-                loaded = self._cupy.RawModule(path=str(module.path))
+                loaded = self._cupy.cuda.function.Module()
+                loaded.load_file(str(module.path))
                 self._modules[module.curve, module.family] = loaded
 
     def _function(self, kernel: str) -> Any:
