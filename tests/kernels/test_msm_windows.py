@@ -3,8 +3,8 @@
 Large windows come with short scalars (one to three windows), so that only their 2^(c-1) buckets are large.
 Every table of scalars is one sum over bases with different logarithms: a wrong digit anywhere changes it.
 
-Would catch: a carry lost between windows or out of the top one, a digit exactly at the sign switch, bits mod c
-in {0, 1, c - 1} handled as anything else, a bucket index beyond 16 bits, a window with mostly empty buckets.
+Would catch: a carry lost between windows or out of the top one, a digit exactly at the sign switch, bits mod
+c in {0, 1, c - 1} handled as anything else, a bucket index beyond 16 bits, a window of mostly empty buckets.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ EVERY_DEVICE = ("cpu", "emu")
 EVERY_WINDOW = range(2, 25)
 every_group = pytest.mark.parametrize(("curve_name", "group_name"), ALL_GROUPS)
 
-#: Windows whose buckets take more bytes than this run on GPUs, and on the toy curve at 1/12 of the memory. The
-#: emulator writes all of them, to poison them; on cpu only those in use are touched.
+#: Windows whose buckets take more bytes than this run on GPUs, and on the toy curve at 1/12 of the memory.
+#: The emulator writes all of them, to poison them; on cpu only those in use are touched.
 MOST_BYTES = {"emu": 1 << 29, "cpu": 1 << 31}
 
 
