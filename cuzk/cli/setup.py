@@ -28,7 +28,7 @@ EXAMPLES = epilog(
 )
 
 _SINGLE_PARTY = (
-    "single-party set-up: whoever runs this could keep the secrets and forge proofs. Nothing of them is stored, "
+    "single-party set-up: whoever runs this could keep the secrets and forge proofs. None of them is stored, "
     "but nobody else can know that. Use it for development and tests, or where you are the only verifier."
 )
 

@@ -1,0 +1,124 @@
+"""Help texts: quick to show, and with examples that are real commands.
+
+Would catch: an import at the top of a module that makes every command slow, an example with an option that is
+no more, an example that fails.
+"""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cuzk.cli.app import app
+from cuzk.cli.help_text import epilog, example_commands
+from cuzk.formats import encode_proof, load_proof
+from tests.cli.support import circuit, cuzk
+
+_LINE_WIDTH = 78
+_HEAVY = (
+    "numpy",
+    "cupy",
+    "py_arkworks_bls12381",
+    "psutil",
+    "cuzk.curves",
+    "cuzk.device",
+    "cuzk.groth16",
+    "cuzk.ops",
+)
+_SHOW_HELP = f"""
+import sys
+from cuzk.cli import main
+sys.argv = ["cuzk", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print(sorted(set({_HEAVY!r}) & set(sys.modules)), file=sys.stderr)
+"""
+
+
+def _epilogs() -> dict[str, str]:
+    """Command path -> text of its examples."""
+    found = {"": app.info.epilog or ""}
+    for command in app.registered_commands:
+        found[command.name or ""] = command.epilog or ""
+    for group in app.registered_groups:
+        assert group.typer_instance is not None
+        for command in group.typer_instance.registered_commands:
+            found[f"{group.name} {command.name}"] = command.epilog or ""
+    return found
+
+
+_EXAMPLES = [(path, command) for path, text in _epilogs().items() for command in example_commands(text)]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["prove", "-h"], ["--version"], ["key", "check", "--help"]])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _SHOW_HELP, *words], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.strip() == "[]"
+    assert "cuzk" in done.stdout
+
+
+def test_every_command_has_examples_of_itself() -> None:
+    epilogs = _epilogs()
+    assert set(epilogs) >= {"setup", "prove", "verify", "info", "doctor", "variants", "bench", "key check"}
+    for path, text in epilogs.items():
+        commands = example_commands(text)
+        assert commands, path
+        assert all(command.startswith(f"cuzk {path}".rstrip()) for command in commands), path
+
+
+@pytest.mark.parametrize("path", _epilogs())
+def test_help_shows_the_examples_uncut(path: str) -> None:
+    done = cuzk(*path.split(), "--help")
+    assert done.code == 0
+    shown = [line.strip() for line in done.out.splitlines()]
+    for line in _epilogs()[path].splitlines():
+        if line.startswith(("$ ", "  ")):
+            assert len(line) <= _LINE_WIDTH, line
+            assert line.strip() in shown, line
+
+
+@pytest.fixture
+def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the files that the examples name, as the current one."""
+    files = circuit("bls12381")
+    for source, name in (
+        (files.r1cs, "circuit.r1cs"),
+        (files.wtns, "circuit.wtns"),
+        (files.zkey, "circuit.zkey"),
+        (files.vkey, "vkey.json"),
+        (files.public, "public.json"),
+        (files.proof, "proof.json"),
+    ):
+        shutil.copyfile(source, tmp_path / name)
+    (tmp_path / "proof.bin").write_bytes(encode_proof(load_proof(files.proof)))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("path", "command"), _EXAMPLES, ids=[command for _, command in _EXAMPLES])
+def test_examples_run(path: str, command: str, workplace: Path) -> None:
+    words = shlex.split(command)
+    assert words[0] == "cuzk"
+    if words[1] == "setup":
+        (workplace / "vkey.json").unlink()
+    elif "circuit.cuzk" in words:
+        made = cuzk("setup", "circuit.r1cs", "--key", "circuit.cuzk", "--vkey", "own_vkey.json")
+        assert made.code == 0, made.err
+    done = cuzk(*words[1:])
+    assert done.code == 0, done.err
+
+
+def test_examples_survive_the_round_trip() -> None:
+    text = epilog("cuzk a --b c", "cuzk d\n--e f\n--g", note="That is all.")
+    assert example_commands(text) == ["cuzk a --b c", "cuzk d --e f --g"]
+    assert "$ cuzk d \\\n  --e f \\\n  --g" in text
