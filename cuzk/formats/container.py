@@ -7,6 +7,8 @@ not been compared with the bytes that are there.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,17 @@ def map_file(path: PathLike) -> ByteArray:
         raise InputError(
             f"cannot read: {error.strerror}", where=str(place), remedy="check the name and the permissions"
         ) from error
+
+
+@contextlib.contextmanager
+def naming_file(path: PathLike) -> Iterator[None]:
+    """Add the file's name to errors raised within by checks that know only arrays."""
+    try:
+        yield
+    except InputError as error:
+        if str(path) not in (error.where or ""):
+            error.where = f"{path}: {error.where}" if error.where else str(path)
+        raise
 
 
 @dataclass(frozen=True)

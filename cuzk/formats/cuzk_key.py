@@ -20,7 +20,7 @@ from cuzk.csr import CsrMatrix
 from cuzk.curves import Curve
 from cuzk.errors import FormatError, RangeError
 from cuzk.formats.atomic import PathLike, atomic_write
-from cuzk.formats.container import ByteArray, map_file
+from cuzk.formats.container import ByteArray, map_file, naming_file
 from cuzk.formats.key_header import (
     ALIGNMENT,
     DTYPES,
@@ -113,7 +113,8 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
     Args:
         path: A file written by save_cuzk_key.
         verify: Which arrays are compared with their checksum and have each coordinate compared with p: those
-            of at most SMALL_BYTES, all (reads the whole file), or none. Indices are always checked.
+            of at most SMALL_BYTES, all (reads the whole file), or none. The circuit digest is compared
+            unless the matrices are large or verify is none. Indices are always checked.
         strict: Refuse a key nobody contributed to; else it gives a SecurityWarning.
 
     Returns:
@@ -126,6 +127,23 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
     """
     if verify not in get_args(Verify):
         raise RangeError(f"unknown verify mode {verify!r}", limit=f"one of {', '.join(get_args(Verify))}")
+    with naming_file(path):
+        key, header = _load(path, verify)
+        key.check_binding_rows()
+        key.check_degenerate(strict=strict)
+    is_small = key.a.nnz + key.b.nnz <= SMALL_BYTES
+    if (verify == "all" or (verify == "small" and is_small)) and key.circuit_digest != header.circuit_digest:
+        raise FormatError(
+            f"the matrices have the circuit digest {key.circuit_digest}",
+            path=path,
+            section="header",
+            limit=header.circuit_digest,
+            remedy=REMEDY,
+        )
+    return key
+
+
+def _load(path: PathLike, verify: Verify) -> tuple[ProvingKey, KeyHeader]:
     data = map_file(path)
     header = read_header(path, data)
     curve = header.curve
@@ -168,9 +186,7 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
             section="header",
             limit=f"{key.num_constraints} by the matrices",
         )
-    key.check_binding_rows()
-    key.check_degenerate(strict=strict)
-    return key
+    return key, header
 
 
 def _map_section(

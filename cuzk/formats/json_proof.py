@@ -16,6 +16,7 @@ import numpy as np
 from cuzk.curves import CURVES, Curve, GroupSpec
 from cuzk.errors import CurveMismatchError, RangeError
 from cuzk.formats.atomic import PathLike, atomic_write
+from cuzk.formats.container import naming_file
 from cuzk.formats.strict_json import Fields, read_json
 from cuzk.keys import VerifyingKey
 from cuzk.limbs import AffinePoint, U64Array, points_from_ints, points_to_ints
@@ -54,7 +55,8 @@ def load_vkey(path: PathLike, *, strict: bool = False) -> VerifyingKey:
         CurveMismatchError: Unknown curve.
         RangeError: alpha, beta, gamma, delta or IC[0] is infinity.
     """
-    return parse_vkey(read_json(path), path, strict=strict)
+    with naming_file(path):
+        return parse_vkey(read_json(path), path, strict=strict)
 
 
 def parse_vkey(value: Any, path: PathLike | None = None, *, strict: bool = False) -> VerifyingKey:

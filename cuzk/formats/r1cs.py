@@ -17,7 +17,7 @@ from cuzk.csr import CsrMatrix, csr_from_indexed, intern_values
 from cuzk.curves import Curve, curve_of_fr
 from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike, atomic_write
-from cuzk.formats.container import Container, SectionReader, read_container, write_container
+from cuzk.formats.container import Container, SectionReader, naming_file, read_container, write_container
 from cuzk.limbs import field_from_ints, field_to_ints, first_not_below, ints_to_limbs, limbs_to_ints
 from cuzk.relation import R1CS
 
@@ -52,7 +52,11 @@ def load_r1cs(path: PathLike) -> R1CS:
 
     Cost: one pass of cheap Python steps over the linear combinations, everything else vectorised.
     """
-    container = read_container(path, MAGIC, VERSION, frozenset({1, 2, 3}) | _CUSTOM_GATE_SECTIONS)
+    with naming_file(path):
+        return _load(read_container(path, MAGIC, VERSION, frozenset({1, 2, 3}) | _CUSTOM_GATE_SECTIONS))
+
+
+def _load(container: Container) -> R1CS:
     header = read_header(container)
     for section_id in _CUSTOM_GATE_SECTIONS & container.spans.keys():
         reader = container.section(section_id)

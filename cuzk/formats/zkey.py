@@ -16,7 +16,7 @@ from cuzk.csr import CsrMatrix, csr_from_indexed, intern_values
 from cuzk.curves import CURVES, Curve
 from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike
-from cuzk.formats.container import Container, SectionReader, read_container
+from cuzk.formats.container import Container, SectionReader, naming_file, read_container
 from cuzk.keys import ProvingKey
 from cuzk.limbs import U64Array, field_from_ints, first_not_below, limbs_to_ints
 
@@ -57,8 +57,16 @@ def load_zkey(path: PathLike, *, strict: bool = False) -> ProvingKey:
         RangeError: alpha, beta, gamma, delta or ic[0] is infinity.
         ShapeError: The rows that bind the public inputs are missing.
     """
-    container = read_container(path, MAGIC, VERSION, frozenset(range(1, 11)))
+    with naming_file(path):
+        key = _load(read_container(path, MAGIC, VERSION, frozenset(range(1, 11))))
+        key.check_binding_rows()
+        key.check_degenerate(strict=strict)
+    return key
+
+
+def _load(container: Container) -> ProvingKey:
     header = read_header(container)
+    count_contributions(container, header.curve)
     curve, num_variables, num_public = header.curve, header.num_variables, header.num_public
     a, b = _read_coefficients(container.section(4), header)
 
@@ -73,7 +81,7 @@ def load_zkey(path: PathLike, *, strict: bool = False) -> ProvingKey:
             )
         return reader.points(group, count, name)
 
-    key = ProvingKey(
+    return ProvingKey(
         curve=curve,
         num_public=num_public,
         log_domain=header.log_domain,
@@ -94,10 +102,6 @@ def load_zkey(path: PathLike, *, strict: bool = False) -> ProvingKey:
         a=a,
         b=b,
     )
-    count_contributions(container, curve)
-    key.check_binding_rows()
-    key.check_degenerate(strict=strict)
-    return key
 
 
 def read_header(container: Container) -> ZkeyHeader:

@@ -191,12 +191,14 @@ def with_header(path: Path, change: Any) -> None:
         ("sections", [], FormatError),
         ("sections", {}, FormatError),
         ("more", 1, FormatError),
+        ("circuit_digest", "00" * 32, FormatError),
     ],
 )
 def test_header_values(name: str, value: Any, error: type[CuzkError], path: Path) -> None:
     with_header(path, lambda header: header.__setitem__(name, value))
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         load_cuzk_key(path)
+    assert str(path) in str(caught.value)
 
 
 @pytest.mark.parametrize(

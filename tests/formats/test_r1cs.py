@@ -162,8 +162,10 @@ def test_unknown_prime(save: Save) -> None:
 def test_contradicting_counts(counts: tuple[int, int, int, int], message: str, save: Save) -> None:
     header = le(32, 4) + le(BN.r, 32) + struct.pack("<IIIIQI", *counts, 6, 0)
     sections: list[tuple[int, bytes]] = [(1, header), (2, b"")]
-    with pytest.raises(ShapeError, match=message):
-        load_r1cs(save(container(b"r1cs", 1, sections)))
+    path = save(container(b"r1cs", 1, sections))
+    with pytest.raises(ShapeError, match=message) as caught:
+        load_r1cs(path)
+    assert str(path) in str(caught.value)
 
 
 def test_custom_gates(save: Save) -> None:
