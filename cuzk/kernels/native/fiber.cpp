@@ -97,7 +97,9 @@ void Fiber::trampoline() {
 #if CUZK_ASAN
     __sanitizer_finish_switch_fiber(nullptr, &self->scheduler_bottom_, &self->scheduler_size_);
 #endif
+    fiber_acquire(self);  // this stack's former use is over
     self->entry_(self->argument_);
+    fiber_release(self);
     self->finished_ = true;
     self->yield();
     __builtin_unreachable();
