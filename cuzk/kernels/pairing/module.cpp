@@ -94,14 +94,14 @@ NB_MODULE(_pairing, m) {
         "Fp2 = Fp[u], innermost u, then v, then w, as snarkjs lists them.  Points of G2 must be of order r.";
     nb::class_<PreparedG2>(m, "PreparedG2", "Points of G2 with the lines of their Miller loops.")
         .def("__len__", [](const PreparedG2& self) { return self.points.size(); });
-    m.def("prepare_g2", &prepare_g2, nb::arg("points"),
+    m.def("prepare_g2", &prepare_g2, nb::arg("points").noconvert(),
           "Compute the lines of points of G2, once for as many pairings as wanted.\n\n"
           "Raises ValueError for a coordinate >= p and for a point off the curve.");
-    m.def("pairing_product", &pairing_product, nb::arg("g1"), nb::arg("g2"),
+    m.def("pairing_product", &pairing_product, nb::arg("g1").noconvert(), nb::arg("g2"),
           "The product of e(g1[i], Q_i) over all i, where g2 is a list of PreparedG2 and Q_i runs through their points.\n\n"
           "The pairing is the power that snarkjs stores (vk_alphabeta_12).");
-    m.def("pairing_product_is_one", &pairing_product_is_one, nb::arg("g1"), nb::arg("g2"),
+    m.def("pairing_product_is_one", &pairing_product_is_one, nb::arg("g1").noconvert(), nb::arg("g2"),
           "Whether the product of the pairings is 1.");
-    m.def("pairing_product_equals", &pairing_product_equals, nb::arg("g1"), nb::arg("g2"), nb::arg("gt"),
+    m.def("pairing_product_equals", &pairing_product_equals, nb::arg("g1").noconvert(), nb::arg("g2"), nb::arg("gt").noconvert(),
           "Whether the product of the pairings is the given value of GT.");
 }
