@@ -30,7 +30,12 @@ EXAMPLES = epilog(
 
 _UNUSABLE = 3
 _CURVES = ("bls12_381", "bn254")
-_HOST_MODULES = {"_cpu": "cpu, any x86-64", "_cpu_v3": "cpu with BMI2 and ADX", "_emu": "emu"}
+_HOST_MODULES = {
+    "_cpu": "cpu, any x86-64",
+    "_cpu_v3": "cpu with BMI2 and ADX",
+    "_emu": "emu",
+    "_pairing": "verify on bn254",
+}
 _NVIDIA = Path("/proc/driver/nvidia/version")
 _NEEDS_COMPILER = "install the package with `pip install .` on a machine with a C++17 compiler"
 _NEEDS_CUPY = "pip install 'cuzk[cuda13]' (or cuda12 for CUDA 12 drivers)"
@@ -145,7 +150,7 @@ def _versions() -> dict[str, str]:
     found = {
         "cuzk": __version__,
         "python": platform.python_version(),
-        "platform": platform.platform(),
+        "platform": f"{platform.system()} {platform.machine()}, {' '.join(platform.libc_ver())}",
         "cores": str(_cores()),
     }
     for name in ("numpy", "py-arkworks-bls12381", "cupy-cuda13x", "cupy-cuda12x"):
@@ -159,8 +164,14 @@ def _versions() -> dict[str, str]:
     from cuzk.device.builder import cache_dir
 
     folder = cache_dir()
-    found["compiled for GPUs"] = f"{len(list(folder.glob('*.cubin')))} modules in {folder}"
+    found["compiled for GPUs"] = f"{len(list(folder.glob('*.cubin')))} modules in {_short(folder)}"
     return found
+
+
+def _short(folder: Path) -> str:
+    """A folder with the home directory as ``~``."""
+    home = Path.home()
+    return f"~/{folder.relative_to(home)}" if folder.is_relative_to(home) else str(folder)
 
 
 def _cores() -> int:
@@ -211,7 +222,7 @@ def _missing() -> list[_Missing]:
             missing.append(_Missing("NVRTC, which compiles kernels for the GPU", _NEEDS_CUPY))
     elif not _driver():
         missing.append(
-            _Missing("an NVIDIA GPU with its driver", "no need: cpu works without one, more slowly")
+            _Missing("an NVIDIA GPU with its driver", "install one for speed; cpu works without it")
         )
     elif not (_package_version("cupy-cuda13x") or _package_version("cupy-cuda12x")):
         missing.append(_Missing("CuPy, through which the GPU is used", _NEEDS_CUPY))
