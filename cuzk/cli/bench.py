@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cuzk.cli.bench_cases import Case
     from cuzk.device import Device
 
-__all__ = ["EXAMPLES", "bench"]
+__all__ = ["EXAMPLES", "CurveName", "GroupName", "Kind", "bench"]
 
 EXAMPLES = epilog(
     "cuzk bench msm --size 2^12 --size 2^14 --device cpu",

@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 
 __all__ = ["curve_checker", "load_kernels", "load_proving_key", "require_curve", "subgroup_checker"]
 
-Checker = Callable[["GroupSpec", Any], int | None]
+_Checker = Callable[["GroupSpec", Any], int | None]
 
 
-def curve_checker(device: Device) -> Checker:
+def curve_checker(device: Device) -> _Checker:
     """A bulk check that points are on their curve, for ``key.check_points``."""
     from cuzk.ops.points import first_off_curve
 
     return lambda group, points: first_off_curve(device, group, device.upload(points))
 
 
-def subgroup_checker(device: Device) -> Checker:
+def subgroup_checker(device: Device) -> _Checker:
     """A bulk check that points on the curve lie in the group of order r."""
     from cuzk.ops.points import first_outside_subgroup
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["note", "print_facts", "print_json", "print_table", "report_console", "table"]
 
 #: Columns of a report that goes to a file or a pipe, where nobody would widen a terminal.
-PIPE_WIDTH = 140
+_PIPE_WIDTH = 140
 
 
 def note(text: str) -> None:
@@ -34,7 +34,7 @@ def report_console() -> Console:
     from rich.console import Console
 
     is_terminal = sys.stdout.isatty()
-    return Console(width=None if is_terminal else PIPE_WIDTH, highlight=False, soft_wrap=False)
+    return Console(width=None if is_terminal else _PIPE_WIDTH, highlight=False, soft_wrap=False)
 
 
 def table(title: str, *columns: str) -> Table:

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PROVE_STEPS", "SETUP_STEPS", "Progress"]
 
-Step = tuple[str, str]
+_Step = tuple[str, str]
 
 #: Phases of ``cuzk prove`` in their order, with what to show while each runs.
-PROVE_STEPS: tuple[Step, ...] = (
+PROVE_STEPS: tuple[_Step, ...] = (
     ("witness_load", "read the witness"),
     ("kernel_build", "load the kernels"),
     ("key_load", "read and check the key"),
@@ -37,7 +37,7 @@ PROVE_STEPS: tuple[Step, ...] = (
     ("proof_assembly", "put the proof together"),
     ("self_check", "verify the proof"),
 )
-SETUP_STEPS: tuple[Step, ...] = (("kernel_build", "load the kernels"), ("setup", "compute the keys"))
+SETUP_STEPS: tuple[_Step, ...] = (("kernel_build", "load the kernels"), ("setup", "compute the keys"))
 
 
 class Progress:
@@ -49,7 +49,7 @@ class Progress:
         quiet: Show nothing (timing lines take its place).
     """
 
-    def __init__(self, title: str, steps: Sequence[Step], *, quiet: bool = False) -> None:
+    def __init__(self, title: str, steps: Sequence[_Step], *, quiet: bool = False) -> None:
         self._title = title
         self._steps = tuple(steps)
         self._next = 0

@@ -1,7 +1,7 @@
 """docs/cli.md: its commands run in order and print what the page shows.
 
 Would catch: an option or an output that changed while the page did not, an exit code that moved.
-Times, devices and kernel keys differ between machines and are left out of the comparison; blocks marked `text`
+Times, devices and kernel keys differ between machines and are left out of the comparison. Blocks marked `text`
 show one machine, so only their commands are run.
 """
 
