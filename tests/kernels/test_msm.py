@@ -197,6 +197,17 @@ def test_repeats_give_the_same_bytes(device_name: str) -> None:
     assert pending[0].result().tobytes() == results[0]
 
 
+def test_windows_are_combined_on_the_host_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As on a GPU, whose window sums go to the cpu; the memory images of both are the same.
+    device, cpu, s = open_device("emu"), open_device("cpu"), subject("bls12_381", "g2")
+    logs, limbs = bases(s, 40, infinity_every=7)
+    scalars = random_scalars(s, 40)
+    monkeypatch.setattr(type(device), "host", property(lambda self: cpu))
+    before = cpu.counters()["launches"]
+    assert run_msm(device, s, limbs, scalars, scalar_bits=255) == s.expected(logs, scalars)
+    assert cpu.counters()["launches"] == before + 1
+
+
 # ---------------------------------------------------------------- refusals
 
 

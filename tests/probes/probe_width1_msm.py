@@ -1,8 +1,8 @@
 """Probe: do the MSM kernels at group width 1 fill buckets as fast as a plain loop?
 
-Digits, counting sort, accumulation by segments and merging, against the textbook's loop over terms and windows:
-one library, the flags of the cpu build, run in turn on one core, compared by the processor time of their thread.
-The decision that rests on it: one kernel source serves `cpu` as long as the ratio stays below 1.3
+Digits, counting sort, accumulation by segments and merging, against the textbook's loop over windows and
+terms: one library, the flags of the cpu build, run in turn on one core, compared by the processor time of the
+thread. The decision that rests on it: one kernel source serves `cpu` as long as the ratio stays below 1.3
 (docs/decisions).
 
 Run: python tests/probes/probe_width1_msm.py [--log-n 16] [--window-bits 13] [--rounds 5]
@@ -57,7 +57,7 @@ def call(function: Callable[..., Any], *args: Any) -> None:
 
 
 def inputs(n: int) -> tuple[U64Array, U64Array]:
-    """n bases and n scalars, all different. Form: Montgomery."""
+    """Make n bases and n scalars, all different. Form: Montgomery."""
     rng = np.random.default_rng(1)
     logs, scalars = rng.integers(0, 2**62, (2, n, 4), dtype=np.uint64)  # the top limb stays below r's
     device = get_device("cpu")
@@ -80,7 +80,7 @@ def compare(log_n: int, c: int, rounds: int) -> list[tuple[float, float]]:
              ends, keys, SEGMENTS)  # fmt: skip
 
     def plain(buckets: U64Array) -> None:
-        call(library.plain_buckets, bases, scalars, buckets, n, c, windows)
+        call(library.plain_buckets, bases, scalars, buckets, n, c, windows, digits)
 
     times = []
     for turn in range(rounds):

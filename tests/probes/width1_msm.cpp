@@ -27,12 +27,17 @@ template <class Kernel> void launch(u32 grid, Kernel kernel) {
 
 extern "C" {
 
-/// buckets[w * 2^(c-1) + |d| - 1] += +-bases[i], term by term.  The buckets start as infinity.
-void plain_buckets(const Affine<G>* bases, const Fr* scalars, Xyzz<G>* buckets, u64 n, u64 c, u64 windows) {
+/// buckets[w * 2^(c-1) + |d| - 1] += +-bases[i], window by window, so that one window's buckets stay in the cache.
+/// The buckets start as infinity.
+void plain_buckets(const Affine<G>* bases, const Fr* scalars, Xyzz<G>* buckets, u64 n, u64 c, u64 windows,
+                   u32* digits) {
     for (u64 i = 0; i < n; ++i) {
-        SignedDigits<Fr> digits(scalars[i].from_mont(), u32(c));
-        for (u64 w = 0; w < windows; ++w) {
-            const u32 digit = digits.next(), bucket = digit & ~DIGIT_SIGN;
+        SignedDigits<Fr> next(scalars[i].from_mont(), u32(c));
+        for (u64 w = 0; w < windows; ++w) digits[w * n + i] = next.next();
+    }
+    for (u64 w = 0; w < windows; ++w) {
+        for (u64 i = 0; i < n; ++i) {
+            const u32 digit = digits[w * n + i], bucket = digit & ~DIGIT_SIGN;
             if (bucket) buckets[(w << (c - 1)) + bucket - 1].add(bases[i].cneg((digit & DIGIT_SIGN) != 0));
         }
     }
