@@ -202,7 +202,7 @@ def test_windows_are_combined_on_the_host_device(monkeypatch: pytest.MonkeyPatch
     device, cpu, s = open_device("emu"), open_device("cpu"), subject("bls12_381", "g2")
     logs, limbs = bases(s, 40, infinity_every=7)
     scalars = random_scalars(s, 40)
-    monkeypatch.setattr(type(device), "host", property(lambda self: cpu))
+    monkeypatch.setattr(type(device), "host", property(lambda _: cpu))
     before = cpu.counters()["launches"]
     assert run_msm(device, s, limbs, scalars, scalar_bits=255) == s.expected(logs, scalars)
     assert cpu.counters()["launches"] == before + 1
