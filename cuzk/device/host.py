@@ -72,15 +72,17 @@ class CpuDevice(HostDevice):
     Args:
         threads: Worker threads; all cores this process may use by default.
         portable: Use the baseline x86-64 build even where BMI2 and ADX exist.
+        module: Kernels from elsewhere instead of the installed ones: an object with the functions of a compiled
+            module (kernels/native/module.cpp) and a ``__file__``. For harnesses that test altered kernels.
     """
 
     kind = "cpu"
 
-    def __init__(self, threads: int | None = None, *, portable: bool = False) -> None:
+    def __init__(self, threads: int | None = None, *, portable: bool = False, module: Any = None) -> None:
         super().__init__()
         self.threads = threads or len(os.sched_getaffinity(0))
-        fast = not portable and _has_bmi2_adx()
-        self._module = _load("_cpu_v3" if fast else "_cpu")
+        fast = module is None and not portable and _has_bmi2_adx()
+        self._module = module if module is not None else _load("_cpu_v3" if fast else "_cpu")
         self._kernels = kernel_table(self._module.kernels())
         self.name = f"cpu ({self.threads} threads, {'bmi2+adx' if fast else 'portable'})"
         self.build_key = _module_key(self._module.__file__)
@@ -112,15 +114,18 @@ class EmuDevice(HostDevice):
         schedule: In which order ready threads and blocks run.
         seed: Seed of the random schedules.
         resident: Blocks that interleave; more than one lets blocks run into each other's writes.
+        module: As for CpuDevice.
     """
 
     kind = "emu"
 
-    def __init__(self, schedule: Schedule = "ascending", seed: int = 0, resident: int = 1) -> None:
+    def __init__(
+        self, schedule: Schedule = "ascending", seed: int = 0, resident: int = 1, *, module: Any = None
+    ) -> None:
         super().__init__()
         if schedule not in SCHEDULES:
             raise DeviceError(f"unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
-        self._module = _load("_emu")
+        self._module = module if module is not None else _load("_emu")
         self._kernels = kernel_table(self._module.kernels())
         self._schedule, self._seed, self._resident = SCHEDULES.index(schedule), seed, resident
         self._guarded: dict[int, tuple[weakref.ref[npt.NDArray[np.uint8]], int, int]] = {}
