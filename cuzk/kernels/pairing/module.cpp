@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bn254.hpp"
+#include "groups.hpp"
 
 namespace nb = nanobind;
 
@@ -18,6 +19,8 @@ constexpr std::size_t LIMBS = 4;
 using G1Array = nb::ndarray<const u64, nb::shape<-1, 2, LIMBS>, nb::c_contig, nb::device::cpu>;
 using G2Array = nb::ndarray<const u64, nb::shape<-1, 2, 2, LIMBS>, nb::c_contig, nb::device::cpu>;
 using GtArray = nb::ndarray<const u64, nb::shape<12, LIMBS>, nb::c_contig, nb::device::cpu>;
+using ScalarArray = nb::ndarray<const u64, nb::shape<-1, LIMBS>, nb::c_contig, nb::device::cpu>;
+using G1Result = nb::ndarray<nb::numpy, u64, nb::shape<1, 2, LIMBS>>;
 using GtResult = nb::ndarray<nb::numpy, u64, nb::shape<12, LIMBS>>;
 
 /// Several points of G2 with their lines; immutable, shared freely between threads.
@@ -82,6 +85,24 @@ bool pairing_product_equals(const G1Array& g1, const std::vector<const PreparedG
     return product(g1, g2) == wanted;
 }
 
+G1Result g1_linear_combination(const G1Array& points, const ScalarArray& scalars) {
+    auto terms = read_points<G1Affine>(points, "G1 point");
+    if (terms.size() != scalars.shape(0) + 1) throw std::invalid_argument("one point more than scalars is needed");
+    const G1Affine base = terms.front();
+    terms.erase(terms.begin());
+    const G1Affine sum = linear_combination(base, terms, scalars.data());
+    u64* data = new u64[2 * LIMBS];
+    nb::capsule owner(data, [](void* p) noexcept { delete[] static_cast<u64*>(p); });
+    std::memcpy(data, static_cast<const void*>(&sum), sizeof(sum));
+    return G1Result(data, {1, 2, LIMBS}, owner);
+}
+
+std::vector<bool> g2_in_subgroup(const G2Array& array) {
+    std::vector<bool> result;
+    for (const auto& q : read_points<G2Affine>(array, "G2 point")) result.push_back(in_subgroup(q));
+    return result;
+}
+
 }  // namespace
 }  // namespace cuzk::pairing
 
@@ -104,4 +125,8 @@ NB_MODULE(_pairing, m) {
           "Whether the product of the pairings is 1.");
     m.def("pairing_product_equals", &pairing_product_equals, nb::arg("g1").noconvert(), nb::arg("g2"), nb::arg("gt").noconvert(),
           "Whether the product of the pairings is the given value of GT.");
+    m.def("g1_linear_combination", &g1_linear_combination, nb::arg("points").noconvert(), nb::arg("scalars").noconvert(),
+          "points[0] + sum of scalars[i] * points[i + 1]; scalars (n, 4) in standard form.");
+    m.def("g2_in_subgroup", &g2_in_subgroup, nb::arg("points").noconvert(),
+          "For each point of G2 whether its order divides r.  Raises ValueError for a point off the curve.");
 }
