@@ -16,7 +16,7 @@ import numpy as np
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Device
 from cuzk.groth16.blinding import Blinding
-from cuzk.groth16.commit import Commitments
+from cuzk.groth16.commitments import Commitments
 from cuzk.keys import ProvingKey
 from cuzk.limbs import U64Array, fr_from_ints
 from cuzk.ops.points import add, scalar_mul

@@ -7,11 +7,11 @@ bases of scalar one are summed up, the rest goes through the MSM by index list, 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from cuzk.device.base import Array
+from cuzk.groth16.commitments import Commitments
 from cuzk.groth16.resident import Query, ResidentKey
 from cuzk.limbs import U64Array
 from cuzk.ops.batch_add import batch_add
@@ -21,20 +21,6 @@ from cuzk.ops.points import add
 from cuzk.telemetry import Recorder
 
 __all__ = ["Commitments", "commit_h", "commit_witness"]
-
-
-@dataclass
-class Commitments:
-    """One point per query, on the host.
-
-    Args:
-        points: Query name -> point. Shape affine_shape uint64. Form: affine, Montgomery.
-    """
-
-    points: dict[str, U64Array] = field(default_factory=dict)
-
-    def __getitem__(self, name: str) -> U64Array:
-        return self.points[name]
 
 
 def _window_bits(variants: Mapping[str, str]) -> int | None:
