@@ -24,7 +24,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings=_CONTEXT,
     epilog=epilog(
-        "cuzk doctor",
+        "cuzk info circuit.r1cs",
         "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
         "cuzk prove --help",
         note="Exit codes: 0 done; 1 the answer is no; 2 bad input or usage; 3 device or environment.",

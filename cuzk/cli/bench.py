@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "CurveName", "GroupName", "Kind", "bench"]
 
 EXAMPLES = epilog(
-    "cuzk bench msm --size 2^12 --size 2^14 --device cpu",
+    "cuzk bench msm --size 2^10 --size 2^12 --device cpu",
     "cuzk bench ntt --curve bn254 --size 2^10 --repeats 3 --json",
     "cuzk bench prove --size 2^10 --variant M2=none",
     note="Wall-clock time from launch to the end of the last kernel, after one run to warm up; copies of the "

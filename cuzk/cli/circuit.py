@@ -10,7 +10,7 @@ import typer
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
 from cuzk.cli.options import JsonOption
-from cuzk.cli.output import print_facts, print_json
+from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
 from cuzk.errors import FormatError
 
@@ -37,6 +37,6 @@ def circuit_info(
         )
     facts = file_facts(circuit)
     if as_json:
-        print_json(facts)
+        print_json(json_names(facts))
     else:
         print_facts(facts)

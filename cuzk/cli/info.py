@@ -9,7 +9,7 @@ import typer
 
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import JsonOption
-from cuzk.cli.output import print_facts, print_json
+from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
 
 __all__ = ["EXAMPLES", "file_facts", "info"]
@@ -26,7 +26,7 @@ def info(
     """Say what a file is, with its sizes; all checks of its reader are made on the way."""
     facts = file_facts(file)
     if as_json:
-        print_json(facts)
+        print_json(json_names(facts))
     else:
         print_facts(facts)
 

@@ -11,7 +11,7 @@ import typer
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
-from cuzk.cli.output import print_facts, print_json
+from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
 from cuzk.errors import FormatError, NotInSubgroupError
 
@@ -35,7 +35,7 @@ def key_info(key: _KeyArgument, as_json: JsonOption = False) -> None:
     _require_key(key)
     facts = file_facts(key)
     if as_json:
-        print_json(facts)
+        print_json(json_names(facts))
     else:
         print_facts(facts)
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-__all__ = ["note", "print_facts", "print_json", "print_table", "report_console", "table"]
+__all__ = ["json_names", "note", "print_facts", "print_json", "print_table", "report_console", "table"]
 
 #: Columns of a report that goes to a file or a pipe, where nobody would widen a terminal.
 _PIPE_WIDTH = 140
@@ -56,4 +56,10 @@ def print_facts(facts: Mapping[str, Any]) -> None:
     """Print names and values in two aligned columns, one pair a line."""
     width = max((len(name) for name in facts), default=0)
     for name, value in facts.items():
-        print(f"{name:<{width}}  {value}")
+        shown = ("no", "yes")[value] if isinstance(value, bool) else value
+        print(f"{name:<{width}}  {shown}")
+
+
+def json_names(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The same facts with names that are identifiers."""
+    return {name.replace(" ", "_").replace("-", "_"): value for name, value in facts.items()}

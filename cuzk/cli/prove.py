@@ -19,7 +19,7 @@ from cuzk.cli.options import (
     open_device,
     parse_int,
 )
-from cuzk.cli.output import note, print_facts, print_json, print_table
+from cuzk.cli.output import json_names, note, print_facts, print_json, print_table
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
 from cuzk.errors import InputError
 
@@ -237,7 +237,7 @@ def _print(request: _Request, result: _Result, seconds: float, as_json: bool) ->
         report |= {"variants": request.variants, "kernels": result.device.build_key}
         if request.timing:
             report["timing"] = [row._asdict() for row in timing_rows(result.recorder.events)]
-        print_json(report)
+        print_json(json_names(report))
         return
     print_facts(report)
     if request.timing:

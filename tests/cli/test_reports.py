@@ -31,7 +31,7 @@ def test_info_knows_every_kind_of_file(curve: str) -> None:
     for path, kind, facts in (
         (files.r1cs, "circuit", sizes | {"outputs": 4, "domain": "2^6"}),
         (files.wtns, "witness", {"values": 39, "zero": 15, "one": 13, "other": 11}),
-        (files.zkey, "proving key", sizes | {"h form": "odd_lagrange", "contributions": 1}),
+        (files.zkey, "proving key", sizes | {"h_form": "odd_lagrange", "contributions": 1}),
         (files.vkey, "verification key", {"public": 5}),
         (files.proof, "proof", {}),
     ):
