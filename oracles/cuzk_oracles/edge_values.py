@@ -94,9 +94,9 @@ def words(bits: int = 32) -> list[tuple[str, int]]:
     return cases
 
 
-def _runs(bits: int, seed: int, count: int) -> Iterator[int]:
-    """Integers made of long runs of equal bits, as libsecp256k1's tests draw them."""
-    rng = random.Random(seed)
+def _runs(p: int, seed: int, count: int) -> Iterator[int]:
+    """Integers below p made of long runs of equal bits, as libsecp256k1's tests draw them."""
+    rng, bits = random.Random(seed), p.bit_length()
     for _ in range(count):
         value, length, bit = 0, 0, rng.getrandbits(1)
         while length < bits:
@@ -104,7 +104,8 @@ def _runs(bits: int, seed: int, count: int) -> Iterator[int]:
             if bit:
                 value |= ((1 << run) - 1) << length
             length, bit = length + run, 1 - bit
-        yield value % (1 << bits)
+        value %= 1 << bits
+        yield value if value < p else value >> 1  # a reduction modulo p would break the runs
 
 
 def field_patterns(p: int, limbs: int, seed: int = 0) -> list[tuple[str, int]]:
@@ -130,7 +131,7 @@ def field_patterns(p: int, limbs: int, seed: int = 0) -> list[tuple[str, int]]:
         ]
         cases += [("p_limb_cleared", p & ~word)]
     cases += [("p_bit_flipped", p ^ (1 << i)) for i in range(p.bit_length())]
-    cases += [("runs", value % p) for value in _runs(p.bit_length(), seed, 64)]
+    cases += [("runs", value) for value in _runs(p, seed, 64)]
     return [(name, value) for name, value in cases if 0 <= value < p]
 
 
@@ -152,7 +153,7 @@ def field_pairs(p: int, limbs: int, seed: int = 0) -> list[tuple[str, tuple[int,
     width = 1 << (64 * limbs)
     targets = {"sum_p": p, "sum_p-1": p - 1, "sum_p+1": p + 1}
     targets |= {"sum_R": width, "sum_R-1": width - 1, "sum_R+1": width + 1}
-    starts = [1, 2, 3, p // 2, p - 2, p - 1, *(value % p for value in _runs(p.bit_length(), seed, 8))]
+    starts = [1, 2, 3, p // 2, p - 2, p - 1, *_runs(p, seed, 8)]
     cases: list[tuple[str, tuple[int, int]]] = []
     for x in starts:
         raw = [(name, target - x) for name, target in targets.items()] + [("equal", x), ("opposite", -x % p)]

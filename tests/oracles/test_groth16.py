@@ -148,6 +148,32 @@ def test_h_forms_convert_into_each_other(roots: str) -> None:
     assert len(monomial) == 15
 
 
+@pytest.mark.parametrize("top_power", [True, False])
+@pytest.mark.parametrize("roots", ["snarkjs", "bellman"])
+def test_odd_h_by_definition(roots: str, top_power: bool) -> None:
+    """L_j(tau) = 1/2n sum_k v^(-jk) tau^k over all 2n powers, or over all but the last."""
+    c, log_n = BN254, 3
+    toxic, size = _toxic(2, c), 16
+    v = root_of_unity(c, log_n + 1, roots)
+    last = size if top_power else size - 1
+    expected = []
+    for j in range(1, size, 2):
+        total = sum(pow(v, -j * k, c.r) * pow(toxic.tau, k, c.r) for k in range(last))
+        expected.append(total * pow(size * toxic.delta, -1, c.r) % c.r)
+    form = KeyForm(roots, "odd_lagrange")
+    assert groth16.h_exponents(c, log_n, toxic, form, top_power=top_power) == expected
+    if top_power:
+        assert groth16.h_exponents(c, log_n, toxic, form) == expected
+        r1cs, _ = samples.random_r1cs(3, c.r, 5, 1, 4)
+        assert groth16.setup_exponents(c, r1cs, toxic, form).h == expected
+
+
+def test_default_key_is_that_of_snarkjs() -> None:
+    r1cs, _ = samples.random_r1cs(3, TOY.r, 5, 1, 4)
+    key = groth16.setup(TOY, r1cs, _toxic(2, TOY))
+    assert key == groth16.setup(TOY, r1cs, _toxic(2, TOY), KeyForm("snarkjs", "odd_lagrange"), top_power=True)
+
+
 def test_missing_top_power_changes_h_but_no_proof() -> None:
     r1cs, w = samples.random_r1cs(21, TOY.r, 12, 2, 9)
     toxic = _toxic(22, TOY)

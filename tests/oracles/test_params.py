@@ -101,6 +101,7 @@ def test_toy_search() -> None:
     """The toy field is what the documented search finds, and bellperson's 64513 admits none."""
     assert params.find_toy_base_field(TOY.r) == (TOY.p, TOY.g1.b)
     assert params.find_toy_base_field(64513) is None
+    assert params.find_toy_base_field(TINY.r) == (TINY.p, TINY.g1.b)
     assert params.count_points(TINY.p, TINY.g1.b) == TINY.r
 
 

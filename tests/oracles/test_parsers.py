@@ -158,6 +158,32 @@ def test_value_not_below_the_modulus(suffix: str) -> None:
         parse(_join(content[:8], sections))
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("domain", 0), ("domain", 1), ("domain", 3), ("public", 39), ("variables", 0)]
+)
+def test_zkey_with_impossible_sizes(field: str, value: int) -> None:
+    """The three counts stand before the six points at the end of the header."""
+    content = _bytes(SMALL[0], "zkey")
+    params = parsers.parse_zkey(content).params
+    points_size = (3 * 2 + 3 * 4) * 8 * ((params.p.bit_length() + 63) // 64)
+    at = {"variables": -12, "public": -8, "domain": -4}[field] - points_size
+    sections = [
+        (i, s[:at] + value.to_bytes(4, "little") + s[at + 4 :] if i == 2 else s)
+        for i, s in _sections(content)
+    ]
+    with pytest.raises(ParseError, match="bad sizes"):
+        parsers.parse_zkey(_join(content[:8], sections))
+
+
+def test_messages_say_where() -> None:
+    content = _bytes(SMALL[0], "wtns")
+    sections = [(i, b"\xff" * 32 + s[32:] if i == 2 else s) for i, s in _sections(content)]
+    with pytest.raises(ParseError, match="at offset 0 is not below"):
+        parsers.parse_wtns(_join(content[:8], sections))
+    with pytest.raises(ParseError, match="needs 4 bytes at offset 4, has 2"):
+        parsers.parse_wtns(content[:6])
+
+
 def test_zkey_of_an_unknown_curve() -> None:
     sections = [(i, s[:4] + b"\1" + s[5:] if i == 2 else s) for i, s in _sections(_bytes(SMALL[0], "zkey"))]
     with pytest.raises(ParseError, match="unknown curve"):

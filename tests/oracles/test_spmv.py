@@ -51,9 +51,13 @@ def test_edge_rows_by_hand() -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_samples_are_satisfied(seed: int) -> None:
     for r in (TOY.r, BLS12_381.r):
-        r1cs, w = samples.random_r1cs(seed, r, 20, 3, 12)
-        assert (r1cs.num_constraints, r1cs.num_variables, len(w), w[0]) == (20, 16, 16, 1)
+        r1cs, w = samples.random_r1cs(seed, r, 20, 3, 26)
+        assert (r1cs.num_constraints, r1cs.num_variables, len(w), w[0]) == (20, 30, 30, 1)
         a, b, c = (spmv.spmv_dense(rows, w, r) for rows in (r1cs.a, r1cs.b, r1cs.c))
         assert [x * y % r for x, y in zip(a, b, strict=True)] == c
-        assert samples.random_r1cs(seed, r, 20, 3, 12) == (r1cs, w)
+        assert samples.random_r1cs(seed, r, 20, 3, 26) == (r1cs, w)
         assert any(value > 1 for value in c)
+        entries = [k for rows in (r1cs.a, r1cs.b, r1cs.c) for row in rows for _, k in row]
+        assert all(0 <= k < r for k in entries)
+        assert {0, 1, r - 1} <= set(entries)
+        assert min(w.count(0), w.count(1), sum(value > 1 for value in w)) >= 2
