@@ -8,9 +8,11 @@ by which).
 Values: field elements are ints in standard form, 0 <= x < modulus, unless a name ends in `_mont`.
 Elements of Fp2 = Fp[u]/(u^2 + 1) are tuples (c0, c1). Affine points are tuples (x, y); infinity is None.
 
-    fields fp2 curve encoding   field and group arithmetic, parameters, point encodings
-    ntt msm spmv vec            transforms, multi-scalar multiplication, sparse product, element-wise
-    operations qap groth16 trapdoor toy    the proof system: quotient, set-up, prover, exact expected proofs,
-    toy engine verify parsers              pairing check through other libraries; second readers of the file
-    formats edge_values registry        named edge classes; which kernel family is checked by what
+    fields fp2 curve params     field and group arithmetic, curve parameters
+    ntt msm spmv vec            transforms, multi-scalar multiplication, sparse product, element-wise work
+    qap groth16 trapdoor toy    the proof system: quotient, set-up, prover, exact expected proofs, toy engine
+    verify parsers encoding     pairing check, second readers of the file formats, compressed points
+    edge_values edge_points     named edge classes; `samples`: random satisfied constraint systems
+    registry lineages           which kernel family is checked by what; which libraries are independent
+    third_party                 adapters: py_ecc, pyblst, pymcl, zksnake, py-arkworks, python-flint, gmpy2
 """
