@@ -63,6 +63,14 @@ def test_roots_and_shifts(curve: Curve, convention: str) -> None:
             assert shift * shift % curve.r == root
 
 
+def test_the_shift_of_the_largest_domain() -> None:
+    """No root of order 2^(s+1) exists there; snarkjs takes the square of its non-residue."""
+    for name, square in (("bls12_381", 25), ("bn254", 25), ("toy", 121)):
+        curve = get_curve(name)
+        assert curve.coset_shift("snarkjs", curve.two_adicity) == square
+    assert [get_curve(name).coset_shift("bellman") for name in ("bls12_381", "bn254", "toy")] == [7, 5, 17]
+
+
 def test_bad_sizes_and_names() -> None:
     curve = get_curve("toy")
     with pytest.raises(RangeError, match="0 <= log_n <= 12"):

@@ -172,3 +172,21 @@ def test_x_without_a_point(curve: Curve) -> None:
     raw = bytes([0x80]) + x.to_bytes(group.fp.nbytes - 1, "big")
     with pytest.raises(NotOnCurveError, match="byte 7"):
         decode_point(group, raw, offset=7)
+
+
+@pytest.mark.parametrize("group", [BLS.g2, BN.g2, TOY.g2], ids=["bls12_381", "bn254", "toy"])
+def test_larger_y_in_fp2(group: GroupSpec) -> None:
+    """c1 decides; c0 only where c1 is 0. The rule is one of the encoding, so the point may be off the curve."""
+    p, x = group.fp.modulus, (1, 2)
+    smaller, larger = (0x80, 0xA0) if group.fp.spare_bits >= 3 else (0x80, 0xC0)
+    for y, flag in (
+        ((1, 0), smaller),
+        ((p - 1, 0), larger),
+        ((p // 2, 0), smaller),
+        ((p // 2 + 1, 0), larger),
+        ((p - 1, 1), smaller),
+        ((1, p - 1), larger),
+        ((p - 1, p // 2), smaller),
+        ((0, p // 2 + 1), larger),
+    ):
+        assert encode_point(group, (x, y))[0] == flag, y
