@@ -31,7 +31,8 @@ POINT_OPS = ("add", "madd", "dbl", "dbl_affine", "neg", "to_affine", "from_affin
 FULL_FIELDS = tuple(name for name, spec in FIELDS.items() if spec.word_bits == 64)
 TINY_FIELDS = tuple(name for name, spec in FIELDS.items() if spec.word_bits != 64)
 #: Fields whose quadratic extension by i^2 = -1 has kernels; tiny ones need not be fields for ring operations.
-FP2_FIELDS = ("bls12_381_fp", "bn254_fp", "toy_fp", "tiny_4093", "tiny_65521")
+FULL_FP2_FIELDS = ("bls12_381_fp", "bn254_fp", "toy_fp")
+TINY_FP2_FIELDS = ("tiny_4093", "tiny_65521")
 
 
 @functools.cache

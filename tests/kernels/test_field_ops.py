@@ -19,9 +19,10 @@ from cuzk.device import Device, get_device
 from cuzk.errors import KernelFault
 from tests.kernels.arithmetic_support import (
     FIELD_OPS,
-    FP2_FIELDS,
     FULL_FIELDS,
+    FULL_FP2_FIELDS,
     TINY_FIELDS,
+    TINY_FP2_FIELDS,
     WORD_OPS,
     launch,
     memory,
@@ -30,15 +31,27 @@ from tests.kernels.arithmetic_support import (
     run_field_op,
 )
 
-NUM_CASES = {"cpu": 20_000, "emu": 20_000}
+NUM_CASES = {"cpu": 20_000, "emu": 20_000, "cuda": 100_000}
 
 
-@pytest.fixture(scope="module", params=("cpu", "emu", "portable"))
+HOSTS = ("cpu", "emu", "portable")
+
+
+@pytest.fixture(scope="module", params=(*HOSTS, pytest.param("cuda", marks=pytest.mark.device)))
 def device(request: pytest.FixtureRequest) -> Device:
-    """The host devices; "portable" is the cpu build without BMI2 and ADX."""
-    if request.param == "portable":
-        return get_device("cpu", portable=True)
-    return get_device(request.param)
+    """Every device; "portable" is the cpu build without BMI2 and ADX."""
+    return open_device(request.param)
+
+
+@pytest.fixture(scope="module", params=HOSTS)
+def host(request: pytest.FixtureRequest) -> Device:
+    """The host devices: only they have words of 8 and 64 bits, and the tiny fields."""
+    return open_device(request.param)
+
+
+def open_device(name: str) -> Device:
+    """A device by its fixture's name."""
+    return get_device("cpu", portable=True) if name == "portable" else get_device(name)
 
 
 def field_oracle(name: str, op: str, a: int, b: int, c: int, d: int) -> int:
@@ -85,8 +98,18 @@ def test_field_operation(device: Device, name: str, op: str, rng: random.Random)
     assert not wrong, wrong[:3]
 
 
-@pytest.mark.parametrize("name", FULL_FIELDS + TINY_FIELDS)
+@pytest.mark.parametrize("name", FULL_FIELDS)
 def test_is_reduced_is_exact_at_the_modulus(device: Device, name: str) -> None:
+    check_is_reduced(device, name)
+
+
+@pytest.mark.parametrize("name", TINY_FIELDS)
+def test_tiny_is_reduced_is_exact_at_the_modulus(host: Device, name: str) -> None:
+    check_is_reduced(host, name)
+
+
+def check_is_reduced(device: Device, name: str) -> None:
+    """Numbers of all sizes around the modulus."""
     spec = FIELDS[name]
     p, top = spec.modulus, (1 << spec.mont_bits) - 1
     values = [*raw_edges(name), p, p + 1, top, top - 1, *(p ^ (1 << i) for i in range(spec.mont_bits))]
@@ -154,12 +177,21 @@ def fp2_oracle(p: int, op: str, a: Element, b: Element, c: Element, d: Element) 
 FP2_OPS = ("add", "sub", "neg", "dbl", "mul", "sqr", "inverse", "mul_add2", "cneg")
 
 
-# Where x^2 + 1 splits (p = 1 mod 4), not every element has an inverse; the ring operations still hold.
-@pytest.mark.parametrize(
-    ("name", "op"),
-    [(name, op) for name in FP2_FIELDS for op in FP2_OPS if op != "inverse" or FIELDS[name].modulus % 4 == 3],
-)
+@pytest.mark.parametrize("name", FULL_FP2_FIELDS)
+@pytest.mark.parametrize("op", FP2_OPS)
 def test_fp2_operation(device: Device, name: str, op: str, rng: random.Random) -> None:
+    check_fp2(device, name, op, rng)
+
+
+# Where x^2 + 1 splits (p = 1 mod 4), not every element has an inverse; the ring operations still hold.
+@pytest.mark.parametrize("name", TINY_FP2_FIELDS)
+@pytest.mark.parametrize("op", [op for op in FP2_OPS if op != "inverse"])
+def test_tiny_fp2_operation(host: Device, name: str, op: str, rng: random.Random) -> None:
+    check_fp2(host, name, op, rng)
+
+
+def check_fp2(device: Device, name: str, op: str, rng: random.Random) -> None:
+    """Corners against corners, then edge and uniform coordinates mixed."""
     spec = FIELDS[name]
     edges = raw_edges(name)
     count = NUM_CASES[device.kind] // (12 if op == "inverse" else 4)
@@ -198,16 +230,24 @@ def word_oracle(op: str, a: int, b: int, d: int, carry: int, bits: int) -> tuple
     return value, out if op.endswith("_cc") else 0
 
 
-@pytest.mark.parametrize("bits", [8, 32, 64])
 @pytest.mark.parametrize("op", WORD_OPS)
-def test_word_primitive(device: Device, op: str, bits: int, rng: random.Random) -> None:
+def test_word_primitive(device: Device, op: str, rng: random.Random) -> None:
+    check_words(device, op, 32, word_cases(32, rng))
+
+
+@pytest.mark.parametrize("bits", [8, 64])
+@pytest.mark.parametrize("op", WORD_OPS)
+def test_word_primitive_of_the_hosts(host: Device, op: str, bits: int, rng: random.Random) -> None:
+    check_words(host, op, bits, word_cases(bits, rng))
+
+
+def word_cases(bits: int, rng: random.Random) -> list[tuple[int, int, int, int]]:
+    """Class W against itself with some addends and both carries, then uniform words."""
     edges = sorted({value for _, value in edge_values.words(bits)})
     cases = list(itertools.product(edges, edges, rng.sample(edges, 4), (0, 1)))
     top = (1 << bits) - 1
-    cases += [
-        (rng.randint(0, top), rng.randint(0, top), rng.choice(edges), rng.getrandbits(1)) for _ in range(2000)
-    ]
-    check_words(device, op, bits, cases)
+    uniform = [(rng.randint(0, top), rng.randint(0, top)) for _ in range(2000)]
+    return cases + [(a, b, rng.choice(edges), rng.getrandbits(1)) for a, b in uniform]
 
 
 @pytest.mark.parametrize("op", WORD_OPS)
@@ -255,5 +295,10 @@ def test_nothing_is_written_past_the_end(device: Device) -> None:
 def test_unknown_operation_faults(device: Device) -> None:
     spec = FIELDS["toy_fr"]
     a, out = device.upload(memory([1], spec)), device.alloc((1, 1))
-    with pytest.raises(KernelFault):
+
+    def run() -> None:
         launch(device, "field_op_toy_fr", len(FIELD_OPS), 1, a=a, b=a, c=a, d=a, dst=out)
+        device.synchronize()
+
+    with pytest.raises(KernelFault):
+        run()

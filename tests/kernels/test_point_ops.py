@@ -29,9 +29,9 @@ U64 = npt.NDArray[np.uint64]
 Xyzz = Sequence[Any]
 
 
-@pytest.fixture(scope="module", params=("cpu", "emu"))
+@pytest.fixture(scope="module", params=("cpu", "emu", pytest.param("cuda", marks=pytest.mark.device)))
 def device(request: pytest.FixtureRequest) -> Device:
-    """The host devices."""
+    """Every device."""
     return get_device(request.param)
 
 
