@@ -176,7 +176,7 @@ def test_x_without_a_point(curve: Curve) -> None:
 
 @pytest.mark.parametrize("group", [BLS.g2, BN.g2, TOY.g2], ids=["bls12_381", "bn254", "toy"])
 def test_larger_y_in_fp2(group: GroupSpec) -> None:
-    """c1 decides; c0 only where c1 is 0. The rule is one of the encoding, so the point may be off the curve."""
+    """c1 decides; c0 only where c1 is 0. It is a rule of the encoding, so the point may be off the curve."""
     p, x = group.fp.modulus, (1, 2)
     smaller, larger = (0x80, 0xA0) if group.fp.spare_bits >= 3 else (0x80, 0xC0)
     for y, flag in (
