@@ -18,9 +18,6 @@ from cuzk_oracles import third_party
 from cuzk_oracles.parsers import parse_proof_json, parse_public_json, parse_vkey_json
 from cuzk_oracles.verify import verify
 
-# The emulator runs the GPU's own steps one after another: circuits beyond this size are the cpu device's.
-EMU_MAX_CONSTRAINTS = 1000
-
 # snarkjs 0.7.6 is what the stored proofs and keys were made with.
 SNARKJS_PACKAGE = "snarkjs@0.7.6"
 
@@ -201,10 +198,8 @@ def applies(check: str, case: Case) -> bool:
     """Whether a folder has what a check needs."""
     if check == "their_key":
         return case.has_zkey
-    if check == "golden_cpu":
+    if check in ("golden_cpu", "golden_emu"):
         return case.has_golden
-    if check == "golden_emu":
-        return case.has_golden and case.num_constraints <= EMU_MAX_CONSTRAINTS
     return True
 
 
