@@ -29,6 +29,7 @@ EXAMPLES = epilog(
 )
 
 _UNUSABLE = 3
+_MAX_GPUS = 64
 _CURVES = ("bls12_381", "bn254")
 _HOST_MODULES = {
     "_cpu": "cpu, any x86-64",
@@ -111,14 +112,13 @@ def _count_gpus() -> int:
 
     if not cuda_available():
         return 0
-    count = 0
-    while True:
+    for index in range(_MAX_GPUS):
         try:
-            get_device(f"cuda:{count}")
+            get_device(f"cuda:{index}")
         except DeviceError as error:
             if "there is no GPU" in error.what:
-                return count
-        count += 1
+                return index
+    return _MAX_GPUS
 
 
 def _examine(spec: str) -> _DeviceReport:

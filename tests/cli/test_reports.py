@@ -14,13 +14,16 @@ from typing import Any
 
 import pytest
 
-from cuzk.cli import selftest
+import cuzk.device
+from cuzk.cli import doctor, selftest
 from cuzk.cli.bench_cases import chain_circuit, random_scalars
+from cuzk.cli.options import open_device
 from cuzk.curves import get_curve
 from cuzk.errors import DeviceError
 from cuzk.limbs import limbs_to_ints
 from cuzk.variants import VARIANTS
-from tests.cli.support import CURVES, assert_refused, circuit, cuzk
+from tests.cli import support
+from tests.cli.support import CURVES, assert_refused, circuit
 
 
 @pytest.mark.parametrize("curve", CURVES)
@@ -35,34 +38,34 @@ def test_info_knows_every_kind_of_file(curve: str) -> None:
         (files.vkey, "verification key", {"public": 5}),
         (files.proof, "proof", {}),
     ):
-        report = cuzk("info", path, "--json").report
+        report = support.cuzk("info", path, "--json").report
         assert kind in report["kind"]
         assert report["curve"] == name
         assert report["bytes"] == path.stat().st_size
         assert report["checked"]
         assert facts.items() <= report.items()
-        assert f"{path.stat().st_size}" in cuzk("info", path).out
-    assert cuzk("info", files.public, "--json").report["values"] == 5
+        assert f"{path.stat().st_size}" in support.cuzk("info", path).out
+    assert support.cuzk("info", files.public, "--json").report["values"] == 5
 
 
 def test_info_refuses_what_it_does_not_know(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"something else")
-    assert_refused(cuzk("info", tmp_path / "x"), 2, "not a file that cuzk knows")
-    assert_refused(cuzk("info", tmp_path), 2, "directory")
-    assert_refused(cuzk("circuit", "info", circuit("bn128").zkey), 2, "not a circuit")
-    assert_refused(cuzk("key", "info", circuit("bn128").wtns), 2, "not a proving key")
+    assert_refused(support.cuzk("info", tmp_path / "x"), 2, "not a file that cuzk knows")
+    assert_refused(support.cuzk("info", tmp_path), 2, "directory")
+    assert_refused(support.cuzk("circuit", "info", circuit("bn128").zkey), 2, "not a circuit")
+    assert_refused(support.cuzk("key", "info", circuit("bn128").wtns), 2, "not a proving key")
 
 
 def test_circuit_and_key_info() -> None:
     files = circuit("bn128", "sparse_b")
-    assert cuzk("circuit", "info", files.r1cs, "--json").report["variables"] == 95
-    assert cuzk("key", "info", files.zkey, "--json").report["variables"] == 95
+    assert support.cuzk("circuit", "info", files.r1cs, "--json").report["variables"] == 95
+    assert support.cuzk("key", "info", files.zkey, "--json").report["variables"] == 95
 
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_key_check_passes_a_good_key(curve: str) -> None:
     files = circuit(curve)
-    done = cuzk("key", "check", files.zkey, "--circuit", files.r1cs, "--json")
+    done = support.cuzk("key", "check", files.zkey, "--circuit", files.r1cs, "--json")
     assert done.code == 0, done.err
     assert done.report["valid"] is True
     # alpha, beta, delta in G1; beta, gamma, delta in G2; IC; the A, B1 and B2 queries; L; H
@@ -74,20 +77,20 @@ def test_key_check_passes_a_good_key(curve: str) -> None:
 
 def test_key_check_refuses_another_circuit() -> None:
     files, other = circuit("bn128"), circuit("bn128", "sparse_b")
-    assert_refused(cuzk("key", "check", files.zkey, "--circuit", other.r1cs), 2, "num_variables")
+    assert_refused(support.cuzk("key", "check", files.zkey, "--circuit", other.r1cs), 2, "num_variables")
 
 
 def test_variants_lists_the_registry() -> None:
-    rows = cuzk("variants", "--json").report
+    rows = support.cuzk("variants", "--json").report
     assert [row["id"] for row in rows] == list(VARIANTS)
     assert [tuple(row["values"]) for row in rows] == [row.values for row in VARIANTS.values()]
-    shown = cuzk("variants").out
+    shown = support.cuzk("variants").out
     assert "auto, 2..24" in shown
     assert "split, none" in shown
 
 
 def test_doctor_proves_on_a_device() -> None:
-    done = cuzk("doctor", "--device", "cpu", "--json")
+    done = support.cuzk("doctor", "--device", "cpu", "--json")
     assert done.code == 0, done.out
     (device,) = done.report["devices"]
     assert (done.report["usable"], device["state"]) == (True, "works")
@@ -101,14 +104,37 @@ def test_doctor_reports_a_device_that_computes_wrong_proofs(monkeypatch: pytest.
         raise DeviceError("the self-test's proof does not hold")
 
     monkeypatch.setattr(selftest, "self_test", broken)
-    done = cuzk("doctor", "--device", "cpu")
+    done = support.cuzk("doctor", "--device", "cpu")
     assert done.code == 3
     assert "failed" in done.out
     assert "not fit for proving" in done.out
 
 
+def test_doctor_counts_gpus_also_those_it_cannot_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fake(spec: str) -> None:
+        index = int(spec.removeprefix("cuda:"))
+        if index == 1:
+            raise DeviceError("GPU 1 has compute capability 70; 8.0 or newer is needed")
+        if index >= 3:
+            raise DeviceError(f"there is no GPU {index}; this machine has 3 (0 to 2)")
+
+    assert doctor._candidates() == ["cpu", "emu"]
+    monkeypatch.setattr(cuzk.device, "cuda_available", lambda: True)
+    monkeypatch.setattr(cuzk.device, "get_device", fake)
+    assert doctor._candidates() == ["cpu", "emu", "cuda:0", "cuda:1", "cuda:2"]
+
+
+def test_auto_opens_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(cuzk.device, "get_device", lambda spec, **more: opened.append((spec, list(more))))
+    for available, spec in ((True, "auto"), (False, "auto"), (True, "cpu"), (False, "cuda:1")):
+        monkeypatch.setattr(cuzk.device, "cuda_available", lambda answer=available: answer)
+        open_device(spec)
+    assert opened == [("cuda", ["progress"]), ("cpu", []), ("cpu", []), ("cuda:1", ["progress"])]
+
+
 def test_doctor_without_a_usable_device() -> None:
-    done = cuzk("doctor", "--device", "cuda:9999", "--json")
+    done = support.cuzk("doctor", "--device", "cuda:9999", "--json")
     assert done.code == 3
     assert done.report["usable"] is False
     assert done.report["devices"][0]["problem"]
@@ -143,7 +169,7 @@ def test_bench_scalars_are_reduced_and_differ(curve: str) -> None:
 @pytest.mark.parametrize("kind", ["ntt", "msm", "field", "batch-add", "prove"])
 def test_bench_measures(kind: str, device: str) -> None:
     more = ("--size", "8", "--size", "2^4", "--repeats", "2", "--curve", "bn254", "--json")
-    done = cuzk("bench", kind, "--device", device, *more)
+    done = support.cuzk("bench", kind, "--device", device, *more)
     assert done.code == 0, done.err
     assert done.report["device"].startswith(device)
     assert [row["size"] for row in done.report["results"]] == [8, 16]
@@ -154,7 +180,7 @@ def test_bench_measures(kind: str, device: str) -> None:
 
 
 def test_bench_as_a_table_and_with_options() -> None:
-    done = cuzk(
+    done = support.cuzk(
         "bench",
         "msm",
         "--group",
@@ -187,7 +213,7 @@ def test_bench_as_a_table_and_with_options() -> None:
     ],
 )
 def test_bench_refuses(words: tuple[str, ...], fragment: str) -> None:
-    assert_refused(cuzk("bench", *words, "--device", "cpu"), 2, fragment)
+    assert_refused(support.cuzk("bench", *words, "--device", "cpu"), 2, fragment)
 
 
 def _read_terminal(screen: Any) -> bytes:
