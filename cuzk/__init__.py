@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from cuzk.curves import get_curve
     from cuzk.device import get_device
     from cuzk.formats import load_r1cs, load_witness
-    from cuzk.groth16 import Blinding, Prover, setup, verify
+    from cuzk.groth16 import Blinding, Prover
+    from cuzk.groth16.setup import setup
+    from cuzk.groth16.verify import verify
     from cuzk.keys import ProvingKey, VerifyingKey
     from cuzk.proof import Proof
     from cuzk.proving import prove, prove_batch
@@ -40,10 +42,10 @@ __all__ = [
     "errors",
     "get_curve",
     "get_device",
-    "prove",
-    "prove_batch",
     "load_r1cs",
     "load_witness",
+    "prove",
+    "prove_batch",
     "setup",
     "verify",
 ]
@@ -65,8 +67,8 @@ _HOME = {
     "prove_batch": "cuzk.proving",
     "load_r1cs": "cuzk.formats",
     "load_witness": "cuzk.formats",
-    "setup": "cuzk.groth16",
-    "verify": "cuzk.groth16",
+    "setup": "cuzk.groth16.setup",
+    "verify": "cuzk.groth16.verify",
 }
 
 

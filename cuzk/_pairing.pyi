@@ -23,3 +23,11 @@ def pairing_product_equals(
     g1: npt.NDArray[np.uint64], g2: Sequence[PreparedG2], gt: npt.NDArray[np.uint64]
 ) -> bool:
     """Whether the product of the pairings is the given value of GT. gt: shape (12, 4). Form: Montgomery."""
+
+def g1_linear_combination(
+    points: npt.NDArray[np.uint64], scalars: npt.NDArray[np.uint64]
+) -> npt.NDArray[np.uint64]:
+    """points[0] + sum of scalars[i] * points[i + 1]. scalars: shape (n, 4). Form: standard. Raises ValueError."""
+
+def g2_in_subgroup(points: npt.NDArray[np.uint64]) -> list[bool]:
+    """For each point of G2 whether its order divides r. Raises ValueError for a point off the curve."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cuzk import __version__
-from cuzk.cli import bench, circuit, doctor, info, key, prove, setup, variants, verify
+from cuzk.cli import bench, circuit, doctor, info, key, perf, prove, setup, variants, verify
 from cuzk.cli.guard import guard
 from cuzk.cli.help_text import epilog
 
@@ -71,6 +71,9 @@ _add(_circuits, "info", circuit.circuit_info, circuit.EXAMPLES)
 _add(app, "doctor", doctor.doctor, doctor.EXAMPLES)
 _add(app, "variants", variants.variants, variants.EXAMPLES)
 _add(app, "bench", bench.bench, bench.EXAMPLES)
+_perf = _subgroup("perf", "Stored performance figures, and the gate over them.")
+_add(_perf, "check", perf.perf_check, perf.CHECK_EXAMPLES)
+_add(_perf, "record", perf.perf_record, perf.RECORD_EXAMPLES)
 
 
 def main() -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import glob
 import hashlib
 import importlib.util
 import os
@@ -79,13 +78,13 @@ def cache_dir() -> Path:
 @functools.cache
 def _nvrtc() -> ctypes.CDLL:
     spec = importlib.util.find_spec("nvidia")
-    roots = list(spec.submodule_search_locations or []) if spec else []
+    roots = [Path(root) for root in spec.submodule_search_locations or []] if spec else []
     found = [
-        hit
+        str(hit)
         for root in roots
         for pattern in ("cu1*/lib/libnvrtc.so.*", "cuda_nvrtc/lib/libnvrtc.so.*")
-        for hit in sorted(glob.glob(os.path.join(root, pattern)), reverse=True)
-        if "builtins" not in hit and ".alt." not in hit
+        for hit in sorted(root.glob(pattern), reverse=True)
+        if "builtins" not in hit.name and ".alt." not in hit.name
     ]
     for candidate in [*found, "libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"]:
         try:
@@ -173,7 +172,7 @@ def _write(path: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
     with os.fdopen(handle, "wb") as file:
         file.write(data)
-    os.replace(name, path)
+    Path(name).replace(path)
 
 
 def build_all(

@@ -100,6 +100,7 @@ class CpuDevice(HostDevice):
         return self
 
     def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
+        del block  # always 1 here: limits.max_threads says so
         self._check_process()
         code, index = self._module.launch(spec.index, packed, grid, shared_bytes, self.threads)
         raise_fault(spec.name, code, index)

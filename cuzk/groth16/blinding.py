@@ -47,7 +47,7 @@ class Blinding:
         return cls(r_blind, s_blind)
 
     def wipe(self) -> None:
-        """Forget both values.  (Python may hold copies of an int; what we keep is gone.)"""
+        """Forget both values: Python may hold copies of an int, but what we keep is gone."""
         self.r_blind = self.s_blind = 0
 
     def __repr__(self) -> str:

@@ -71,12 +71,11 @@ def commit_witness(
                         resident.device, query.group, query.bases, classes[query.name].ones
                     )
     result = Commitments()
-    tags = {"D4": variants["D4"], "M2": variants["M2"]}
-    with recorder.phase("tail_msm", **tags):
+    with recorder.phase("tail_msm", D4=variants["D4"], M2=variants["M2"]):
         for query in queries[:3]:
             with recorder.phase(f"query_{query.name}"):
                 result.points[query.name] = _rest(resident, query, w, classes, ones, variants)
-    with recorder.phase("b_g2_msm", **tags):
+    with recorder.phase("b_g2_msm", D4=variants["D4"], M2=variants["M2"]):
         query = queries[3]
         result.points[query.name] = _rest(resident, query, w, classes, ones, variants)
     return result

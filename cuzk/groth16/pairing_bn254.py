@@ -39,7 +39,9 @@ class Bn254Check:
             reason = _reason_against_point(group, value) if value.any() else ""
             if reason:
                 error = NotOnCurveError if "curve" in reason else NotInSubgroupError
-                raise error(f"{name} of the verifying key is {reason}", where=name, remedy="get the key again")
+                raise error(
+                    f"{name} of the verifying key is {reason}", where=name, remedy="get the key again"
+                )
         # e(A,B) e(-C,delta) e(-ic,gamma) = e(alpha,beta); moving the signs to G2 prepares them once.
         negated = [_negated(g2, vk.gamma_g2), _negated(g2, vk.delta_g2)]
         self._fixed = _pairing.prepare_g2(np.stack(negated))
@@ -79,4 +81,5 @@ def _reason_against_point(group: GroupSpec, value: U64Array) -> str:
 def _negated(group: GroupSpec, value: U64Array) -> U64Array:
     """The opposite point, for a point of G2."""
     x, (y0, y1) = points_to_ints(group, value)[0]  # type: ignore[misc]
-    return points_from_ints(group, [(x, (-y0 % group.fp.modulus, -y1 % group.fp.modulus))])[0]
+    opposite = (x, (-y0 % group.fp.modulus, -y1 % group.fp.modulus))
+    return np.asarray(points_from_ints(group, [opposite])[0], np.uint64)

@@ -198,5 +198,7 @@ class Prover:
 
     def _recompute(self, witness: Witness, blinding: Blinding) -> Proof:
         """The same proof from the cpu device, phase by phase, without a self-check."""
-        again = Prover(self.key, self.device.reference)  # with a recorder of its own: it is no phase of this proof
+        again = Prover(
+            self.key, self.device.reference
+        )  # with a recorder of its own: it is no phase of this proof
         return again._compute([witness], [blinding])[0]

@@ -101,7 +101,7 @@ class _Masks:
         self._known: dict[bytes, Array] = {}
 
     def upload(self, bases: U64Array) -> Array | None:
-        infinite = ~bases.reshape(len(bases), -1).any(axis=1) if len(bases) else np.zeros(0, bool)
+        infinite = np.asarray(~bases.reshape(len(bases), -1).any(axis=1)) if len(bases) else np.zeros(0, bool)
         if not infinite.any():
             return None
         content = infinite.tobytes()

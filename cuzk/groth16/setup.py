@@ -69,7 +69,7 @@ class ToxicWaste:
         return cls(*(1 + value % (curve.r - 1) for value in wide))
 
     def wipe(self) -> None:
-        """Forget every secret.  (Python may hold copies of an int; what we keep is gone.)"""
+        """Forget every secret: Python may hold copies of an int, but what we keep is gone."""
         self.tau = self.alpha = self.beta = self.gamma = self.delta = 0
 
     def __repr__(self) -> str:

@@ -1,6 +1,6 @@
 """Run every kernel on a device and on ``cpu``, at three sizes, and compare bit for bit.
 
-    python -m tests.device.smoke --device cuda [--json RESULT.json]
+python -m tests.device.smoke --device cuda [--json RESULT.json]
 
 Exit code 1 if any byte differs, a kernel was never launched, or a launch failed.
 """
@@ -45,7 +45,9 @@ def compare(case: Case, device: Device, reference: Device, n: int) -> list[str]:
     bad = []
     for (name, got), (_, want) in zip(case(device, n), case(reference, n), strict=True):
         if got.shape != want.shape or not np.array_equal(got, want):
-            where = "shape" if got.shape != want.shape else f"index {int(np.argmax((got != want).reshape(-1)))}"
+            where = (
+                "shape" if got.shape != want.shape else f"index {int(np.argmax((got != want).reshape(-1)))}"
+            )
             bad.append(f"{name} at {where}")
     return bad
 
@@ -73,7 +75,8 @@ def main() -> int:
                 bad = [f"{type(error).__name__}: {error}"]
             report["cases"][f"{name}:{n}"] = bad
             failed |= bool(bad)
-            print(f"{name:24} n={n:5} {time.perf_counter() - start:7.2f} s  {'; '.join(bad) or 'same bytes'}", flush=True)
+            took = time.perf_counter() - start
+            print(f"{name:24} n={n:5} {took:7.2f} s  {'; '.join(bad) or 'same bytes'}", flush=True)
     wanted = {k for k in device.kernels if not any(part in k for part in HOST_ONLY)}
     never = sorted(wanted - spy.launched) if not options.only else []
     report |= {"kernels": len(wanted), "never_launched": never}

@@ -1,6 +1,6 @@
 """Times of the kernels and of whole proofs on a GPU: CUDA events, warm-up, medians, random data.
 
-    python -m tests.device.timings [--json RESULT.json] [--quick]
+python -m tests.device.timings [--json RESULT.json] [--quick]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import argparse
 import json
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,12 @@ def measure(device: Any, run: Callable[[], Any], repeats: int = 7) -> dict[str, 
         end.synchronize()
         samples.append(cupy.cuda.get_elapsed_time(start, end))
     device.synchronize()
-    return {"median_ms": statistics.median(samples), "min_ms": min(samples), "max_ms": max(samples), "repeats": repeats}
+    return {
+        "median_ms": statistics.median(samples),
+        "min_ms": min(samples),
+        "max_ms": max(samples),
+        "repeats": repeats,
+    }
 
 
 def random_fr(curve: Curve, n: int, seed: int) -> np.ndarray:
@@ -53,7 +59,7 @@ def ntt_times(device: Any, curve: Curve, logs: list[int]) -> dict[str, Any]:
     for log_n in logs:
         domain = Domain(curve, log_n)
         x = device.upload(random_fr(curve, 1 << log_n, log_n))
-        result[str(log_n)] = measure(device, lambda d=domain, x=x: ntt(device, d, x, order_out="rev", out=x))
+        result[str(log_n)] = measure(device, partial(ntt, device, domain, x, order_out="rev", out=x))
     return result
 
 
@@ -63,12 +69,12 @@ def msm_times(device: Any, group: GroupSpec, logs: list[int]) -> dict[str, Any]:
     n = 1 << max(logs)
     bases = fixed_base_mul(device, group, device.upload(random_fr(curve, n, 1)))
     scalars = device.upload(random_fr(curve, n, 2))
-    return {
-        str(log_n): measure(
-            device, lambda m=1 << log_n: launch_msm(device, group, bases[:m], scalars[:m]), 7 if log_n < 24 else 3
-        )
-        for log_n in logs
-    }
+    result = {}
+    for log_n in logs:
+        m = 1 << log_n
+        run = partial(launch_msm, device, group, bases[:m], scalars[:m])
+        result[str(log_n)] = measure(device, run, 7 if log_n < 24 else 3)
+    return result
 
 
 def main() -> int:
@@ -86,7 +92,8 @@ def main() -> int:
     for family, rows in report.items():
         if isinstance(rows, dict):
             for log_n, row in rows.items():
-                print(f"{family:8} 2^{log_n:3} {row['median_ms']:10.3f} ms  ({row['min_ms']:.3f} to {row['max_ms']:.3f})")
+                spread = f"{row['min_ms']:.3f} to {row['max_ms']:.3f}"
+                print(f"{family:8} 2^{log_n:3} {row['median_ms']:10.3f} ms  ({spread})")
     if options.json:
         options.json.write_text(json.dumps(report, indent=1))
     return 0

@@ -12,7 +12,8 @@ from cuzk_oracles.params import BLS12_381, BN254, TOY, Params
 from cuzk.curves import Curve
 from cuzk.device import Device, get_device
 from cuzk.errors import SecurityWarning
-from cuzk.groth16 import Blinding, ToxicWaste, setup
+from cuzk.groth16 import Blinding, ToxicWaste
+from cuzk.groth16.setup import setup
 from cuzk.keys import HForm, ProvingKey
 from cuzk.limbs import points_to_ints
 from cuzk.proof import Proof
@@ -75,7 +76,7 @@ def blinding(curve: Curve, r: int = 7, s: int = 11) -> Blinding:
 def as_oracle(proof: Proof) -> oracle_groth16.Proof:
     """A proof as plain ints."""
     a, b, c = proof.to_ints()
-    return oracle_groth16.Proof(a, b, c)  # type: ignore[arg-type]
+    return oracle_groth16.Proof(a, b, c)
 
 
 def ints(group: Any, array: Any) -> list[Any]:

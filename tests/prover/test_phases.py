@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from cuzk_oracles import ntt as oracle_ntt
 from cuzk_oracles import qap
 from cuzk_oracles.curve import mul
 
+from cuzk.curves import GroupSpec
 from cuzk.groth16.assemble import assemble
 from cuzk.groth16.commit import Commitments, commit_h, commit_witness
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
@@ -64,7 +66,7 @@ def test_first_unsatisfied_row(spec: str) -> None:
 def test_quotient(curve: str, size: int, public: int, form: str, roots: str, spec: str) -> None:
     """Against interpolation and long division, and by the identity at a random point."""
     load = workload("random", curve, size, public)
-    made = key(load, form, roots)  # type: ignore[arg-type]
+    made = key(load, form, roots)
     resident = ResidentKey.upload(device(spec), made)
     a, b, c = qap.evaluate(load.oracle_r1cs, load.values, load.curve.r)
     stacked = np.stack([fr_from_ints(load.curve, part) for part in (a, b, c)])
@@ -97,7 +99,7 @@ def test_commitments(kind: str, curve: str, size: int, variants: dict[str, str],
     def total(exponents: list[int], scalars: list[int]) -> int:
         return sum(e * s for e, s in zip(exponents, scalars, strict=True)) % r
 
-    expected = {
+    expected: dict[str, tuple[GroupSpec, Any, int]] = {
         "a": (load.curve.g1, params.g1, total(logs.a, load.values)),
         "b_g1": (load.curve.g1, params.g1, total(logs.b, load.values)),
         "b_g2": (load.curve.g2, params.g2, total(logs.b, load.values)),
@@ -127,7 +129,7 @@ def test_assemble(curve: str, r_blind: int, s_blind: int, spec: str) -> None:
     rng = random.Random(r_blind * 10 + s_blind)
     logs = {name: rng.randrange(r) for name in ("a", "b", "l", "h")}
 
-    def g1(exponent: int) -> np.ndarray:
+    def g1(exponent: int) -> Any:
         return points_from_ints(load.curve.g1, [mul(params.g1, exponent % r, params.g1.generator)])[0]
 
     sums = Commitments(

@@ -15,7 +15,7 @@ from cuzk_oracles import groth16 as oracle
 from cuzk_oracles import toy, trapdoor
 
 from cuzk.device import get_device
-from cuzk.device.host import CpuDevice, EmuDevice
+from cuzk.device.host import CpuDevice, EmuDevice, Schedule
 from cuzk.errors import DeviceError, RangeError, SecurityWarning, ShapeError, UnsatisfiedError
 from cuzk.groth16 import Blinding, Prover
 from cuzk.proof import Proof
@@ -47,7 +47,7 @@ def expected(load: Workload, r_blind: int, s_blind: int, roots: str = "snarkjs")
 def test_exact_proof(curve: str, size: int, public: int, form: str, spec: str) -> None:
     """Every coordinate of the proof; both H forms, no, one and many public inputs."""
     load = workload("random", curve, size, public)
-    prover = Prover(key(load, form), device(spec))  # type: ignore[arg-type]
+    prover = Prover(key(load, form), device(spec))
     assert as_oracle(prover.prove(load.witness, blinding=blinding(load.curve))) == expected(load, 7, 11)
 
 
@@ -103,9 +103,10 @@ def test_devices_variants_and_schedules_give_the_same_bytes(curve: str) -> None:
     load = workload("random", curve, 30, 2)
     made = key(load)
     devices = [device("cpu"), CpuDevice(threads=1), CpuDevice(threads=5), CpuDevice(portable=True)]
-    devices += [EmuDevice(s, seed, resident) for s, seed, resident in [
+    schedules: list[tuple[Schedule, int, int]] = [
         ("ascending", 0, 1), ("descending", 0, 1), ("random_thread", 1, 2), ("random_thread", 2, 3),
-        ("random_thread", 3, 1), ("random_warp", 4, 1), ("random_warp", 5, 2), ("last_block_first", 0, 2)]]  # fmt: skip
+        ("random_thread", 3, 1), ("random_warp", 4, 1), ("random_warp", 5, 2), ("last_block_first", 0, 2)]  # fmt: skip
+    devices += [EmuDevice(*schedule) for schedule in schedules]
     reference = Prover(made, device("cpu")).prove(load.witness, blinding=blinding(load.curve))
     for one in devices:
         assert Prover(made, one).prove(load.witness, blinding=blinding(load.curve)) == reference, one.name

@@ -7,7 +7,8 @@ from cuzk_oracles import groth16 as oracle
 
 from cuzk.curves import get_curve
 from cuzk.errors import RangeError
-from cuzk.groth16 import ToxicWaste, setup
+from cuzk.groth16 import ToxicWaste
+from cuzk.groth16.setup import setup
 from tests.prover.support import PARAMS, device, ints, key, oracle_waste, waste, workload
 
 CASES = [
@@ -27,7 +28,7 @@ def test_every_element(
 ) -> None:
     """Catches a wrong power, a wrong coset, a wrong divisor (gamma or delta), and shifted queries."""
     load = workload(kind, curve, size, public)
-    made = key(load, form, roots, spec)  # type: ignore[arg-type]
+    made = key(load, form, roots, spec)
     params = PARAMS[curve]
     expected = oracle.key_points(
         params,

@@ -85,7 +85,7 @@ def test_points_that_are_none(curve: str) -> None:
     g1, g2 = load.curve.g1, load.curve.g2
 
     def reason(**changes: np.ndarray) -> str:
-        verdict = prepared.verify(load.public, dataclasses.replace(proof, **changes))
+        verdict = prepared.verify(load.public, dataclasses.replace(proof, **changes))  # type: ignore[arg-type]
         assert not verdict
         return verdict.reason
 

@@ -1,0 +1,80 @@
+"""What the compiler says of each GPU kernel: registers, stack, spills, shared memory.  Needs NVRTC, no GPU."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+from cuzk.device import builder
+from cuzk.errors import InternalError
+
+__all__ = ["STATIC_MODULES", "compiler_environment", "parse_log", "static_figures"]
+
+#: Modules whose figures are kept: those of the two real curves.  The toy curve's differ in limb count alone.
+STATIC_MODULES = tuple(module for module in builder.MODULES if module[0] != "toy")
+
+_ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")
+_PROPERTIES = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
+_USED = re.compile(r"Used (\d+) registers")
+_STACK = re.compile(r"(\d+) bytes cumulative stack size")
+_SHARED = re.compile(r"(\d+) bytes smem")
+
+
+def compiler_environment() -> dict[str, str]:
+    """What static figures depend on besides the sources: figures of another compiler are not comparable."""
+    return {"nvrtc": ".".join(map(str, builder.nvrtc_version())), "options": " ".join(builder.OPTIONS)}
+
+
+def parse_log(log: str) -> dict[str, dict[str, int]]:
+    """Figures per kernel from the log of one module.
+
+    Returns:
+        Kernel -> registers (a thread), stack_bytes (a thread, calls included), spill_store_bytes and
+        spill_load_bytes (in code, those of the functions it calls included), shared_bytes (static, a block).
+
+    Raises:
+        InternalError: The log holds no kernel: the compiler's output changed.
+    """
+    figures: dict[str, dict[str, int]] = {}
+    current: dict[str, int] | None = None
+    for line in log.splitlines():
+        if entry := _ENTRY.search(line):
+            current = figures[entry[1]] = dict.fromkeys(
+                ("registers", "stack_bytes", "spill_store_bytes", "spill_load_bytes", "shared_bytes"), 0
+            )
+        elif current is None:
+            continue
+        elif properties := _PROPERTIES.search(line):
+            current["spill_store_bytes"] += int(properties[2])
+            current["spill_load_bytes"] += int(properties[3])
+        elif used := _USED.search(line):
+            current["registers"] = int(used[1])
+            if stack := _STACK.search(line):
+                current["stack_bytes"] = int(stack[1])
+            if shared := _SHARED.search(line):
+                current["shared_bytes"] = int(shared[1])
+    if not figures:
+        raise InternalError("the compiler's log names no kernel; its format must have changed")
+    return figures
+
+
+def static_figures(
+    arch: str,
+    modules: Iterable[tuple[str, str]] = STATIC_MODULES,
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> dict[str, dict[str, int]]:
+    """Compile modules for an architecture (or take them from the cache) and read their figures.
+
+    Args:
+        arch: Compute capability without the dot, such as "90".
+        modules: (curve, family) pairs.
+        progress: Called with (module name, modules done, modules in all).
+
+    Raises:
+        CompileError: NVRTC is missing, or a module does not compile.
+    """
+    figures: dict[str, dict[str, int]] = {}
+    for module in builder.build_all(arch, modules, progress=progress):
+        figures |= parse_log(module.log)
+    return dict(sorted(figures.items()))
