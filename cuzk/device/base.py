@@ -115,7 +115,14 @@ class Device(ABC):
     def fill_zero(self, array: Array) -> None:
         """Set every byte of an array (or of a slice along its first axis) to zero, in launch order."""
 
+    def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
+        """Return a host array that uploads at full speed: page-locked where the device copies over a bus."""
+        return np.empty(shape, dtype)
+
     # -- launches
+
+    def load(self, curve: str) -> None:
+        """Make the kernels of a curve ready before they are needed: on ``cuda``, compile and load them."""
 
     @property
     @abstractmethod

@@ -119,6 +119,13 @@ class CudaDevice(Device):
         self._counts["bytes_up"] += array.nbytes
         return result
 
+    def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
+        import cupyx
+
+        with self._device:
+            result: npt.NDArray[Any] = cupyx.empty_pinned(shape, dtype)
+        return result
+
     def download(self, array: Array) -> npt.NDArray[Any]:
         self.synchronize()
         with self._device, self._stream:
@@ -140,8 +147,11 @@ class CudaDevice(Device):
 
     # -- launches
 
-    def load(self, curve: str, families: tuple[str, ...] = ("fr", "g1", "g2")) -> None:
-        """Compile (in parallel) and load the modules of one curve before they are needed."""
+    def load(self, curve: str) -> None:
+        self._load_modules(curve, ("fr", "g1", "g2"))
+
+    def _load_modules(self, curve: str, families: tuple[str, ...]) -> None:
+        """Compile what the cache lacks, in parallel, and load it."""
         pairs = [(curve, family) for family in families if (curve, family) not in self._modules]
         built = builder.build_all(self.arch, pairs, progress=self._progress)
         with self._device, self._lock:
@@ -154,7 +164,7 @@ class CudaDevice(Device):
         if kernel not in self._functions:
             curve, family = _module_of(kernel)
             if (curve, family) not in self._modules:
-                self.load(curve, (family,))
+                self._load_modules(curve, (family,))
             with self._device:
                 self._functions[kernel] = self._modules[curve, family].get_function(kernel)
         return self._functions[kernel]
