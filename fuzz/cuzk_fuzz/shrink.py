@@ -1,0 +1,45 @@
+"""Minimising a finding: greedily, as long as a simpler case still shows a disagreement."""
+
+from __future__ import annotations
+
+import time
+
+from cuzk.device import Device
+from cuzk.errors import CuzkError
+from cuzk_fuzz.findings import Finding, again, check, run_case
+
+
+def minimise(finding: Finding, *, seconds: float = 60.0, device: Device | None = None) -> Finding:
+    """The simplest case found within the time that still fails the same way.
+
+    Args:
+        finding: The start.
+        seconds: When to stop.
+        device: Where to run, instead of the finding's own device.
+
+    Raises:
+        ValueError: The finding does not show a disagreement (any more).
+    """
+    deadline = time.monotonic() + seconds
+    device = device or finding.device.open()
+    outcome = check(finding, device)
+    if outcome.agrees:
+        raise ValueError("device and oracle agree on this case: nothing to minimise")
+    best = again(finding, finding.batch, outcome)
+    is_error = outcome.error is not None
+    improved = True
+    while improved and time.monotonic() < deadline:
+        improved = False
+        for batch in best.batch.smaller():
+            if time.monotonic() >= deadline:
+                break
+            if batch.size >= best.batch.size:
+                continue
+            try:
+                outcome = run_case(batch, device)
+            except (CuzkError, ValueError, ArithmeticError, LookupError):
+                continue  # the simpler case is not a case at all
+            if not outcome.agrees and (outcome.error is not None) == is_error:
+                best, improved = again(finding, batch, outcome), True
+                break
+    return best

@@ -1,0 +1,177 @@
+"""The whole prover: random circuits with known secrets, every proof element against the trapdoor oracle."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from cuzk_oracles import groth16 as oracle
+from cuzk_oracles import params, qap, samples, trapdoor
+
+from cuzk.csr import CsrMatrix, csr_from_indexed
+from cuzk.curves import Curve, GroupSpec, get_curve
+from cuzk.device import Device
+from cuzk.errors import SecurityWarning
+from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
+from cuzk.limbs import fr_from_ints, points_from_ints
+from cuzk.relation import R1CS
+from cuzk.witness import Witness
+from cuzk_fuzz.batch import Batch, Rows, Scope
+from cuzk_fuzz.choices import Choices
+from cuzk_fuzz.classes import row_ids, scalar_groups, scalar_hits, single_hits
+from cuzk_fuzz.subjects import CURVES
+
+_WINDOW = 8  # of class K, from which blinding and secrets are drawn
+
+
+@dataclass(frozen=True, eq=False)
+class ProofBatch(Batch):
+    """One circuit, one key, one proof; the row of answers is A, B and C.
+
+    Attributes:
+        subject: The curve.
+        seed: Of the random circuit, and of the set-up.
+        shape: Constraints, public variables, other variables.
+        h_form: Form of the H bases.
+        roots: Whose roots of unity.
+        blinding: r and s.
+    """
+
+    target: ClassVar[str] = "groth16"
+    subject: str
+    seed: int
+    shape: tuple[int, int, int]
+    h_form: Literal["monomial", "odd_lagrange"]
+    roots: Literal["snarkjs", "bellman"]
+    blinding: tuple[int, int]
+    op: str = "prove"
+
+    @classmethod
+    def decode(cls, choices: Choices, scope: Scope) -> Self:
+        """A circuit of up to a few dozen rows; on the emulator mostly over the toy curve."""
+        names = [n for n in CURVES if f"msm_accumulate_{n}_g2" in scope.kernels]
+        toy = [n for n in names if n == "toy"]
+        curve = get_curve(choices.pick(toy if scope.small and toy and not choices.one_in(16) else names))
+        most = 20 if scope.small else 60
+        shape = choices.below(most), choices.pick((0, 1, 2, 5)), choices.between(1, most // 2)
+        singles = scalar_groups(curve.r, _WINDOW)
+        h_form: Literal["monomial", "odd_lagrange"] = choices.pick(("monomial", "odd_lagrange"))
+        roots: Literal["snarkjs", "bellman"] = choices.pick(("snarkjs", "bellman"))
+        blinding = choices.pick_class(singles), choices.pick_class(singles)
+        return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding)
+
+    @property
+    def curve(self) -> Curve:
+        """The curve."""
+        return get_curve(self.subject)
+
+    @property
+    def num_cases(self) -> int:
+        """One."""
+        return 1
+
+    @property
+    def words_per_element(self) -> int:
+        """A base field element."""
+        return self.curve.fp.limbs
+
+    def _system(self) -> tuple[qap.R1CS, list[int]]:
+        return samples.random_r1cs(self.seed, self.curve.r, *self.shape)
+
+    def _secrets(self) -> oracle.Toxic:
+        """Secrets of a set-up that does not refuse them: tau outside the domain, which a toy field cannot ignore."""
+        r, seed = self.curve.r, self.seed
+        n = 1 << (self.shape[0] + self.shape[1]).bit_length()
+        while pow((secrets := samples.random_secret(seed, r, 5))[0], n, r) == 1:
+            seed += 1
+        return oracle.Toxic(*secrets)
+
+    def answers(self, device: Device) -> Rows:
+        """Set-up and proof on the device."""
+        curve, secrets = self.curve, self._secrets()
+        system, w = self._system()
+        matrices = [_matrix(curve, system.num_variables, rows) for rows in (system.a, system.b, system.c)]
+        r1cs = R1CS(curve, system.num_variables, system.num_public, *matrices)
+        waste = ToxicWaste(secrets.tau, secrets.alpha, secrets.beta, secrets.gamma, secrets.delta)
+        key = setup(r1cs, device, toxic_waste=waste, h_form=self.h_form, root_convention=self.roots)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SecurityWarning)
+            blinding = Blinding.insecure(curve, *self.blinding)
+        witness = Witness.from_ints(curve, w)
+        proof = Prover(key, device).prove(witness, blinding=blinding, self_check=False)
+        return _row(curve, proof.to_ints())
+
+    def expected(self) -> Rows:
+        """From the secrets, without key, transform or sum."""
+        system, w = self._system()
+        proof = trapdoor.expected_proof(
+            params.get_params(self.subject), system, self._secrets(), w, *self.blinding, self.roots
+        )
+        return _row(self.curve, (proof.a, proof.b, proof.c))
+
+    def classes(self) -> Counter[str]:
+        """Ids of the circuit's rows, and of the blinding and the witness."""
+        r = self.curve.r
+        system, w = self._system()
+        hits: Counter[str] = Counter()
+        for row in (*system.a, *system.b, *system.c):
+            hits.update(row_ids(row, min(system.num_variables, 24), r))
+        hits += scalar_hits(w, r, _WINDOW)
+        return +(hits + single_hits(self.blinding, r, _WINDOW))
+
+    def one(self, index: int) -> Self:
+        """Itself."""
+        return self
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Rows and variables, then bits of the blinding."""
+        return sum(self.shape), sum(v.bit_count() for v in self.blinding)
+
+    def smaller(self) -> Iterator[Self]:
+        """Other circuits with fewer rows and variables; plain blinding."""
+        rows, public, private = self.shape
+        for shape in ((rows // 2, public, private), (rows - 1, public, private), (rows, 0, private + public),
+                      (rows, public, private // 2), (rows, public, private - 1), (rows, public - 1, private)):  # fmt: skip
+            if min(shape) >= 0 and shape[1] + shape[2] >= 1:
+                yield replace(self, shape=shape)
+        for blinding in ((0, 0), (0, self.blinding[1]), (self.blinding[0], 0), (1, 0), (0, 1)):
+            yield replace(self, blinding=blinding)
+
+    def to_json(self) -> dict[str, Any]:
+        """The circuit by its seed and shape, as `cuzk_oracles.samples` makes it."""
+        return {
+            "target": self.target, "subject": self.subject, "op": self.op,
+            "h_form": self.h_form, "roots": self.roots,
+            "inputs": {
+                "seed": self.seed, "constraints": self.shape[0], "public": self.shape[1],
+                "private": self.shape[2], "blinding": [hex(v) for v in self.blinding],
+            },
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of to_json."""
+        x = data["inputs"]
+        r_blind, s_blind = (int(v, 16) for v in x["blinding"])
+        shape = (x["constraints"], x["public"], x["private"])
+        return cls(data["subject"], x["seed"], shape, data["h_form"], data["roots"], (r_blind, s_blind))
+
+
+def _matrix(curve: Curve, num_columns: int, rows: list[list[tuple[int, int]]]) -> CsrMatrix:
+    entries = [(i, column, value) for i, row in enumerate(rows) for column, value in row]
+    index = np.arange(len(entries))
+    return csr_from_indexed(
+        curve, (len(rows), num_columns), np.array([e[0] for e in entries], np.int64),
+        np.array([e[1] for e in entries], np.uint32), index, fr_from_ints(curve, [e[2] for e in entries]),
+    )  # fmt: skip
+
+
+def _row(curve: Curve, proof: Any) -> Rows:
+    groups: tuple[GroupSpec, ...] = (curve.g1, curve.g2, curve.g1)
+    flat = [points_from_ints(group, [point]).reshape(-1) for group, point in zip(groups, proof, strict=True)]
+    return np.concatenate(flat).reshape(1, -1)

@@ -1,0 +1,233 @@
+"""Vectors of scalars: elementwise operations, powers, batch inversion and classification, with every aliasing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from cuzk_oracles import edge_values, fields, vec
+
+from cuzk.curves import Curve, get_curve
+from cuzk.device import Array, Device
+from cuzk.errors import KernelFault, ShapeError
+from cuzk.limbs import fr_from_ints, fr_to_ints, ints_to_limbs, limbs_to_ints
+from cuzk.ops import fr_vec
+from cuzk.ops.classify import classify
+from cuzk_fuzz.batch import REJECTED, Batch, Rows, Scope, ints_as_hex, ints_from_hex
+from cuzk_fuzz.choices import Choices
+from cuzk_fuzz.classes import by_class, field_classes, scalar_hits, size_ids, sizes, tally
+from cuzk_fuzz.subjects import CURVES
+from cuzk_fuzz.targets.draw import U64, draw_pairs
+from cuzk_fuzz.targets.msm import draw_scalars
+
+_BLOCK, _GRID = 256, 16
+_WINDOW = 8  # of class K; nothing here has windows
+
+#: Operations of two vectors, which may share memory.
+_BINARY: dict[str, Callable[..., Array]] = {
+    "fr_add": fr_vec.fr_add, "fr_sub": fr_vec.fr_sub, "fr_mul": fr_vec.fr_mul,
+}  # fmt: skip
+OPS = (*_BINARY, "fr_mul_sub", "fr_scale", "fr_scale_powers", "batch_inverse", "to_mont", "from_mont", "classify")
+#: Operations that look at every element and refuse those that are not reduced.
+_CHECKED = ("to_mont", "from_mont")
+
+
+@dataclass(frozen=True, eq=False)
+class VecBatch(Batch):
+    """Vectors under one operation; a row of answers is an element, or the class of one.
+
+    Attributes:
+        subject: The curve.
+        op: One of OPS.
+        values: a, b, c. Shape (3, n, limbs) uint64; numbers as they lie in memory.
+        alias: Id and offsets of a, b and the result in one buffer, for binary operations; else disjoint.
+        factor: Of fr_scale, fr_mul_sub and fr_scale_powers, standard form.
+    """
+
+    target: ClassVar[str] = "vec"
+    subject: str
+    op: str
+    values: U64
+    alias: tuple[str, int, int, int]
+    factor: int
+
+    @classmethod
+    def decode(cls, choices: Choices, scope: Scope) -> Self:
+        """One operation on a class S number of elements."""
+        curve = get_curve(choices.pick([n for n in CURVES if f"fr_mul_{n}_fr" in scope.kernels]))
+        fr, op = curve.fr, choices.pick(OPS)
+        n = choices.pick_class(sizes(_BLOCK, _GRID, 600 if scope.small else 4200))
+        alias = ("A.disjoint", 0, n, 2 * n)
+        if op in _BINARY and n > 1:
+            places = by_class((name, (name, x.a, x.b, x.out)) for name, x in edge_values.aliasing(n))
+            alias = choices.pick_class(places)
+        factor = fr.from_mont(choices.pick_class(field_classes(fr).groups))
+        drawn = draw_pairs(choices, fr, 2 * n).reshape(n, 4, fr.limbs)
+        values = np.ascontiguousarray(drawn.transpose(1, 0, 2)[:3])
+        if op == "classify":
+            values[0] = fr_from_ints(curve, draw_scalars(choices, curve.r, n, _WINDOW, None))
+        if op in _CHECKED and n and choices.one_in(6):
+            lazy = [v for _, v in edge_values.lazy_values(curve.r) if v < 1 << fr.mont_bits]
+            values[0, choices.below(n)] = ints_to_limbs([choices.pick(lazy)], fr.limbs)[0]
+        return cls(curve.name, op, values, alias, factor)
+
+    @property
+    def curve(self) -> Curve:
+        """The curve."""
+        return get_curve(self.subject)
+
+    @property
+    def num_cases(self) -> int:
+        """Elements."""
+        return self.values.shape[1]
+
+    @property
+    def words_per_element(self) -> int:
+        """A scalar."""
+        return self.curve.fr.limbs
+
+    @property
+    def refused(self) -> bool:
+        """Whether the operation must refuse this batch."""
+        if self.op in _CHECKED:
+            return any(v >= self.curve.r for v in limbs_to_ints(self.values[0]))
+        return self.alias[0] in ("A.overlap_a", "A.overlap_b")
+
+    def answers(self, device: Device) -> Rows:
+        """One call; a refusal is an answer too."""
+        try:
+            return np.asarray(self._run(device)).astype(np.uint64)
+        except (KernelFault, ShapeError):
+            return np.full((self.num_cases, self._width), REJECTED)
+
+    @property
+    def _width(self) -> int:
+        return 1 if self.op == "classify" else self.curve.fr.limbs
+
+    def _run(self, device: Device) -> Rows:
+        curve, n = self.curve, self.num_cases
+        if self.op in _BINARY:
+            return self._run_aliased(device)
+        a, b, c = (device.upload(x.copy()) for x in self.values)
+        if self.op == "classify":
+            found = classify(device, curve, a)
+            rows = np.zeros((n, 1), np.uint64)
+            rows[device.download(found.ones)] += np.uint64(1)
+            rows[device.download(found.others)] += np.uint64(2)
+            return rows if found.num_zeros == int((rows == 0).sum()) else rows + np.uint64(100)
+        calls: dict[str, Callable[[], Array]] = {
+            "fr_mul_sub": lambda: fr_vec.fr_mul_sub(device, curve, a, b, c, factor=self.factor),
+            "fr_scale": lambda: fr_vec.fr_scale(device, curve, a, self.factor),
+            "fr_scale_powers": lambda: self._powers(device, a),
+            "batch_inverse": lambda: fr_vec.batch_inverse(device, curve, a),
+            "to_mont": lambda: fr_vec.to_mont(device, curve, a),
+            "from_mont": lambda: fr_vec.from_mont(device, curve, a),
+        }
+        return np.asarray(device.download(calls[self.op]()))
+
+    def _powers(self, device: Device, a: Array) -> Array:
+        """Elements times powers of the factor: of a whole vector, which has a power of two elements."""
+        n, limbs = self.num_cases, self.curve.fr.limbs
+        padded = np.zeros((1 << max(0, n - 1).bit_length(), limbs), np.uint64)
+        padded[:n] = self.values[0]
+        return fr_vec.fr_scale_powers(device, self.curve, device.upload(padded), self.factor)[:n]
+
+    def _run_aliased(self, device: Device) -> Rows:
+        n = self.num_cases
+        name, *places = self.alias
+        buffer = np.zeros((3 * n + 1, self.curve.fr.limbs), np.uint64)
+        for place, values in reversed(list(zip(places[:2], self.values, strict=False))):
+            buffer[place : place + n] = values
+        whole = device.upload(buffer)
+        a, b, out = (whole[place : place + n] for place in places)
+        return np.asarray(device.download(_BINARY[self.op](device, self.curve, a, b, out=out)))
+
+    def expected(self) -> Rows:
+        """The oracle on standard forms."""
+        curve, r, n = self.curve, self.curve.r, self.num_cases
+        if self.refused:
+            return np.full((n, self._width), REJECTED)
+        a, b, c = (fr_to_ints(curve, x) for x in self.values)
+        if self.alias[0] in ("A.a_is_b", "A.all_same"):
+            b = a
+        if self.op == "classify":
+            classes = vec.classify(a)
+            codes = dict.fromkeys(classes.one, 1) | dict.fromkeys(classes.other, 2)
+            return np.array([codes.get(i, 0) for i in range(n)], np.uint64).reshape(n, 1)
+        if self.op in _CHECKED:
+            convert = fields.to_mont if self.op == "to_mont" else fields.from_mont
+            return ints_to_limbs([convert(v, r, curve.fr.limbs) for v in limbs_to_ints(self.values[0])], curve.fr.limbs)
+        results: dict[str, Callable[[], list[int]]] = {
+            "fr_add": lambda: vec.vec_add(a, b, r),
+            "fr_sub": lambda: vec.vec_sub(a, b, r),
+            "fr_mul": lambda: vec.vec_mul(a, b, r),
+            "fr_mul_sub": lambda: vec.vec_scale(vec.vec_mul_sub(a, b, c, r), self.factor, r),
+            "fr_scale": lambda: vec.vec_scale(a, self.factor, r),
+            "fr_scale_powers": lambda: vec.vec_powers_scale(a, self.factor, r),
+            "batch_inverse": lambda: [fields.inv(v, r) for v in a],
+        }
+        return fr_from_ints(curve, results[self.op]())
+
+    def classes(self) -> Counter[str]:
+        """Ids of elements, of pairs, of the number of elements, and of the aliasing."""
+        n, r = self.num_cases, self.curve.r
+        hits = Counter(size_ids(n, _BLOCK, _GRID))
+        hits[self.alias[0]] += self.op in _BINARY
+        a, b = (limbs_to_ints(self.values[i]) for i in (0, 1))
+        if self.op == "classify":
+            return hits + scalar_hits(fr_to_ints(self.curve, self.values[0]), r, _WINDOW)
+        known = field_classes(self.curve.fr)
+        hits += tally(map(known.values.get, a))
+        if self.op in _BINARY:
+            hits += tally(map(known.pairs.get, zip(a, b, strict=True)))
+        if self.op in _CHECKED:
+            lazy = {value: (edge_id,) for edge_id, value in edge_values.lazy_values(r)}
+            hits += tally(map(lazy.get, a))
+        return +hits
+
+    def one(self, index: int) -> Self:
+        """One element, with the aliasing of a vector of one; an element of a refused batch stays with its vector."""
+        if self.refused or self.op == "fr_scale_powers":
+            return self
+        name = self.alias[0]
+        (place,) = {(x.a, x.b, x.out) for other, x in edge_values.aliasing(1) if other == name} or {(0, 1, 2)}
+        return replace(self, values=self.values[:, index : index + 1], alias=(name, *place))
+
+    @property
+    def size(self) -> tuple[int, ...]:
+        """Elements, bits set."""
+        return self.num_cases, sum(v.bit_count() for v in limbs_to_ints(self.values.reshape(-1, self.values.shape[2])))
+
+    def smaller(self) -> Iterator[Self]:
+        """Fewer elements at either end, and zeros."""
+        n = self.num_cases
+        if self.alias[0] == "A.disjoint":
+            for half in (slice(0, n // 2), slice(n // 2, n), slice(1, n), slice(0, n - 1)):
+                values = self.values[:, half]
+                count = values.shape[1]
+                if 0 < count < n:
+                    yield replace(self, values=values, alias=("A.disjoint", 0, count, 2 * count))
+        for operand in range(3):
+            for i in range(min(n, 32)):
+                values = self.values.copy()
+                values[operand, i] = 0
+                yield replace(self, values=values)
+
+    def to_json(self) -> dict[str, Any]:
+        """Elements as numbers in memory."""
+        inputs = {name: ints_as_hex(limbs_to_ints(x)) for name, x in zip("abc", self.values, strict=True)}
+        return {
+            "target": self.target, "subject": self.subject, "op": self.op, "alias": list(self.alias),
+            "factor": hex(self.factor), "form": "numbers in memory", "inputs": inputs,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of to_json."""
+        limbs = get_curve(data["subject"]).fr.limbs
+        values = np.stack([ints_to_limbs(ints_from_hex(data["inputs"][name]), limbs) for name in "abc"])
+        name, a, b, out = data["alias"]
+        return cls(data["subject"], data["op"], values, (name, a, b, out), int(data["factor"], 16))
