@@ -11,6 +11,7 @@
 #endif
 
 #if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #define CUZK_ASAN 1
 #endif
@@ -80,6 +81,10 @@ void Fiber::start(Entry entry, void* argument) {
     argument_ = argument;
     finished_ = false;
     fake_stack_ = nullptr;
+#if CUZK_ASAN
+    // A run that a fault ended left its frames here, and their shadow.
+    __asan_unpoison_memory_region(stack_base_, STACK_BYTES);
+#endif
 #if CUZK_TSAN
     if (sanitizer_fiber_) __tsan_destroy_fiber(sanitizer_fiber_);
     sanitizer_fiber_ = __tsan_create_fiber(0);
