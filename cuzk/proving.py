@@ -27,7 +27,13 @@ def prove(
     """Prove one witness; prove_batch of one, with its arguments and errors."""
     blindings = None if blinding is None else [blinding]
     return prove_batch(
-        key, [witness], device=device, variants=variants, circuit=circuit, blindings=blindings, self_check=self_check
+        key,
+        [witness],
+        device=device,
+        variants=variants,
+        circuit=circuit,
+        blindings=blindings,
+        self_check=self_check,
     )[0]
 
 

@@ -25,6 +25,12 @@ template <class P> CUZK_FN_INLINE void count_field([[maybe_unused]] CounterId ba
     if constexpr (RoleOf<P>::value == FieldRole::scalar) CUZK_COUNT(scalar);
 }
 
+#if defined(CUZK_TARGET_CUDA)
+/// -p^-1 mod 2^32 where the compiler cannot see it.  A literal 0xffffffff (p = 1 mod 2^32) would turn the quotient into a
+/// negation, which ptxas carries into the products by the modulus: they then no longer fuse into wide multiplies.
+template <class P> __device__ __constant__ u32 hidden_ninv = P::NINV32;
+#endif
+
 /// The modulus as limbs of type L.
 template <class P, class L> struct ModulusLimbs {
     static constexpr int BITS = 8 * int(sizeof(L));
@@ -33,6 +39,13 @@ template <class P, class L> struct ModulusLimbs {
     static CUZK_CONST_FN L one(int i) { return of(P::r(i * BITS / 64), i); }
     static CUZK_CONST_FN L r2(int i) { return of(P::r2(i * BITS / 64), i); }
     static CUZK_CONST_FN L ninv() { return L(P::NINV64); }
+    /// The same for products on the GPU.
+    static CUZK_FN_INLINE L quotient_factor() {
+#if defined(CUZK_TARGET_CUDA)
+        if constexpr (P::NINV32 == 0xffffffffu) return hidden_ninv<P>;
+#endif
+        return ninv();
+    }
 };
 
 /// log2 of the Montgomery radix.
@@ -219,8 +232,9 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     /// a * b without reduction; a and b may be any N-limb numbers.
     static CUZK_FN_HEAVY Wide mul_wide(const Field& a, const Field& b) {
         count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+        const Registers x(a), y(b);
         Wide w;
-        Kernel::mul_wide(w.limb, a.limb, b.limb);
+        Kernel::mul_wide(w.limb, x.limb, y.limb);
         return w;
     }
     /// a + b without reduction: the result is below 2p and only fit for mul_wide.  Needs a spare bit.
@@ -241,8 +255,9 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
         if constexpr (SPARE_BITS >= 2) {
             count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
             count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+            const Registers w(a), x(b), y(c), z(d);
             L t[N];
-            Kernel::mul_add2(t, a.limb, b.limb, c.limb, d.limb);
+            Kernel::mul_add2(t, w.limb, x.limb, y.limb, z.limb);
             return reduce_once(t, 0);
         } else {
             return a * b + c * d;
@@ -271,23 +286,43 @@ template <class P, class L = limb_t> struct alignas(FIELD_ALIGN<P>) Field {
     }
 
   private:
+    /// An operand read from memory once.  On the GPU every use of a limb would otherwise load it again, because the
+    /// compiler lets no value in memory live across an `asm volatile`; and two loads of one limb are two operands, which
+    /// keeps the products from fusing.  A host reads the operand in place.
+#if defined(CUZK_TARGET_CUDA)
+    struct Registers {
+        L limb[N];
+        CUZK_FN_INLINE explicit Registers(const Field& a) {
+            CUZK_UNROLL
+            for (int i = 0; i < N; ++i) limb[i] = a.limb[i];
+        }
+    };
+#else
+    struct Registers {
+        const L* limb;
+        CUZK_FN_INLINE explicit Registers(const Field& a) : limb(a.limb) {}
+    };
+#endif
+
     /// r = a b / R; r may be a or b.
     static CUZK_FN_HEAVY void multiply(Field& r, const Field& a, const Field& b) {
         count_field<P>(COUNT_FP_MUL, COUNT_FR_MUL);
+        const Registers x(a), y(b);
         L t[N];
-        L top = Kernel::mul(t, a.limb, b.limb);
+        L top = Kernel::mul(t, x.limb, y.limb);
         r = reduce_once(t, top);
     }
     /// r = a^2 / R; r may be a.
     static CUZK_FN_HEAVY void square(Field& r, const Field& a) {
         count_field<P>(COUNT_FP_SQR, COUNT_FR_SQR);
+        const Registers x(a);
         L t[N], top;
         if constexpr (Kernel::OWN_SQUARE) {
             L wide[2 * N];
-            Kernel::sqr_wide(wide, a.limb);
+            Kernel::sqr_wide(wide, x.limb);
             top = Kernel::reduce_wide(t, wide);
         } else {
-            top = Kernel::mul(t, a.limb, a.limb);
+            top = Kernel::mul(t, x.limb, x.limb);
         }
         r = reduce_once(t, top);
     }

@@ -14,7 +14,7 @@
 namespace cuzk {
 
 /// Arithmetic on N-limb arrays modulo P.  N is even.  SPARE: unused top bits of an N-limb element.
-/// M: accessor of the modulus with static limb(i) and ninv() = -p^-1 mod 2^limb bits.
+/// M: accessor of the modulus with static limb(i) and quotient_factor() = -p^-1 mod 2^limb bits.
 template <class L, int N, int SPARE, class M> struct EvenOdd {
     static_assert(N % 2 == 0, "pairs of limbs");
     static constexpr bool CARRIES = SPARE == 0;
@@ -78,7 +78,7 @@ template <class L, int N, int SPARE, class M> struct EvenOdd {
 
     /// Adds m * p so that the lowest limb becomes zero.
     static CUZK_FN_INLINE void reduce_row(L* even, L* odd, L& top) {
-        L m = mul_lo(even[0], M::ninv());
+        L m = mul_lo(even[0], M::quotient_factor());
         Carry<L> c;
         mad_row_modulus(odd, 1, m, c);
         keep_top(top, c);
@@ -260,7 +260,7 @@ template <class L, int N, int SPARE, class M> struct EvenOdd {
     static CUZK_FN_INLINE void shift_reduce_row(L* even, L* odd, L& top) {
         Carry<L> c;
         even[0] = add_cc(even[0], odd[1], c);
-        L m = mul_lo(even[0], M::ninv());  // an uncarried product: the chain's carry stays untouched
+        L m = mul_lo(even[0], M::quotient_factor());  // an uncarried product: the chain's carry stays untouched
         CUZK_UNROLL
         for (int j = 0; j < N - 2; j += 2) {
             odd[j] = madc_lo_cc(M::limb(j + 1), m, odd[j + 2], c);

@@ -5,10 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -63,6 +63,14 @@ class Result:
     def rate(self) -> float:
         """Cases a second."""
         return self.cases / self.seconds if self.seconds else 0.0
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """The inverse of to_json."""
+        return cls(
+            data["target"], data["device"], data["seed"], data["engine"], data["batches"], data["cases"],
+            data["seconds"], Counter(data["hits"]), [Finding.from_json(one) for one in data["findings"]],
+        )  # fmt: skip
 
     def to_json(self) -> dict[str, Any]:
         """As --json writes it."""

@@ -21,6 +21,9 @@ GROUPS = tuple(f"{curve}_{group}" for curve in CURVES for group in ("g1", "g2"))
 #: Logarithms of the pool run over -POOL..POOL.
 POOL = 70
 
+#: Multiplications of a generator after which its table is made.
+_TABLE_AFTER = 40
+
 #: An affine point of the oracles, None for infinity.
 Point = Any
 
@@ -49,6 +52,7 @@ class Subject:
         self.spec = spec
         self.oracle = oracle
         self.outside: Point = edge_points.outside_subgroup(oracle)
+        self._calls = 0
 
     @property
     def name(self) -> str:
@@ -70,7 +74,10 @@ class Subject:
         return msm.FixedBase(self.oracle, self.oracle.generator, self.curve.r.bit_length())
 
     def times_generator(self, k: int) -> Point:
-        """[k]G for any k >= 0, by the oracle's table."""
+        """[k]G, by doubling and adding; by a table, which takes a second to make, once it is worth it."""
+        self._calls += 1
+        if self._calls < _TABLE_AFTER:
+            return oracle_curve.mul(self.oracle, k % self.curve.r, self.oracle.generator)
         return self._table.mul(k % self.curve.r)
 
     def point(self, term: Term) -> Point:

@@ -83,8 +83,10 @@ def main() -> int:
     for log_domain in map(int, options.logs.split(",")):
         row = report["proofs"][str(log_domain)] = prove_many(device, log_domain, options.repeats, options.dense)
         spread = f"{row['prove_ms']['min']:.1f} to {row['prove_ms']['max']:.1f}"
-        print(f"2^{log_domain}: {row['prove_ms']['median']:.1f} ms ({spread}), six in a row {row['six_in_a_row_ms_each']:.1f} ms each")
-        print(f"   setup {row['setup_s']:.1f} s, key load {row['key_load_s']:.2f} s, {row['device_bytes'] >> 20} MiB on the device")
+        six = row["six_in_a_row_ms_each"]
+        print(f"2^{log_domain}: {row['prove_ms']['median']:.1f} ms ({spread}), six in a row {six:.1f} ms each")
+        on_device = row["device_bytes"] >> 20
+        print(f"   setup {row['setup_s']:.1f} s, key load {row['key_load_s']:.2f} s, {on_device} MiB on the device")
         for name, took in row["phases_ms"].items():
             print(f"   {name:16} {took:9.2f} ms", flush=True)
     if options.json:

@@ -46,7 +46,9 @@ class Shape:
         return cls(rows, int(FULL_AUX * scale) + NUM_PUBLIC + 1)
 
 
-def porep_shape(log_domain: int, *, curve: str = "bls12_381", dense: bool = False, seed: int = 1) -> tuple[R1CS, Witness]:
+def porep_shape(
+    log_domain: int, *, curve: str = "bls12_381", dense: bool = False, seed: int = 1
+) -> tuple[R1CS, Witness]:
     """A satisfied circuit.
 
     Args:
@@ -109,4 +111,6 @@ def _csr(spec: Curve, n: int, cols: Ints, coeff: Ints, entries: Ints, dictionary
     keep = np.arange(cols.shape[1])[None, :] < entries[:, None]
     row_ptr = np.zeros(len(entries) + 1, np.int64)
     np.cumsum(entries, out=row_ptr[1:])
-    return CsrMatrix(spec, n, row_ptr, np.ascontiguousarray(cols[keep], np.uint32), np.ascontiguousarray(coeff[keep]), dictionary)
+    return CsrMatrix(
+        spec, n, row_ptr, np.ascontiguousarray(cols[keep], np.uint32), np.ascontiguousarray(coeff[keep]), dictionary
+    )
