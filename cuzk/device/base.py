@@ -123,7 +123,7 @@ class Device(ABC):
 
     def load(self, curve: str) -> None:
         """Make the kernels of a curve ready before they are needed: on ``cuda``, compile and load them."""
-        return None  # host kernels were compiled when the package was installed
+        del curve  # host kernels were compiled when the package was installed
 
     @property
     @abstractmethod
