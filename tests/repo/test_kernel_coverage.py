@@ -6,6 +6,7 @@ operation and no test launches.
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from cuzk_oracles.registry import FAMILIES, family
 
 from cuzk.device import get_device
+from cuzk.telemetry import PHASES
 
 #: Start of a kernel's name to the family of the oracle registry that checks it; the longest start counts.
 ORACLE_FAMILY = {
@@ -71,3 +73,22 @@ def test_every_kernel_is_launched_by_an_operation_or_a_test(kernels: list[str], 
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
     never = [name for name in kernels if not re.search(rf"\b{name}(?:_\w*)?\b", text)]
     assert not never
+
+
+def test_every_kernel_of_a_real_curve_has_ledger_rows(root: Path) -> None:
+    exported = {name for name in get_device("emu").kernels if "bls12_381" in name or "bn254" in name}
+    ledgers = sorted((root / "perf_baselines").glob("T0-*.json"))
+    assert [path.stem for path in ledgers] == ["T0-sm_120", "T0-sm_90"]
+    for path in ledgers:
+        rows = set(json.loads(path.read_text(encoding="utf-8"))["figures"])
+        assert exported - rows == set(), f"{path.name} lacks them: cuzk perf record --reason WHY"
+        assert rows - exported == set(), f"{path.name} has rows of kernels that are gone"
+
+
+def test_every_computing_phase_has_ledger_rows(root: Path) -> None:
+    rows: set[str] = set()
+    for path in (root / "perf_baselines").glob("T1-*.json"):
+        rows |= set(json.loads(path.read_text(encoding="utf-8"))["figures"])
+    on_device = {name for name, spec in PHASES.items() if spec.on_device}
+    # The ledger keeps leaves: these two are the sum of their queries, and tables are part of the MSM's own row.
+    assert on_device - rows == {"batch_add", "tail_msm", "msm_init"}
