@@ -124,7 +124,7 @@ def sizes(block: int, grid: int, largest: int) -> dict[str, list[int]]:
 @functools.cache
 def size_ids(n: int, block: int, grid: int) -> tuple[str, ...]:
     """Ids of class S that a size has in a launch of `grid` blocks of `block` threads."""
-    return tuple(edge_id for edge_id, values in sizes(block, grid, max(n, 1)).items() if n in values)
+    return tuple(edge_id for edge_id, values in sizes(block, grid, 4 * n + 8).items() if n in values)
 
 
 def row_ids(row: Sequence[tuple[int, int]], num_columns: int, r: int) -> tuple[str, ...]:
