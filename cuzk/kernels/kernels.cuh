@@ -28,37 +28,19 @@
 
 #if CUZK_FAMILY_ID == 4
 
-#if __has_include("field_ops.cuh")
 #include "field_ops.cuh"
-#endif
 #define CUZK_MODULE_KERNELS CUZK_FIELDS_MODULE(CUZK_EXPORT_EXPANDED)
 
 #elif CUZK_FAMILY_ID == 1
 
-#if __has_include("classify.cuh")
 #include "classify.cuh"
-#endif
-#if __has_include("field_ops.cuh")
 #include "field_ops.cuh"
-#endif
-#if __has_include("fr_vec.cuh")
 #include "fr_vec.cuh"
-#endif
-#if __has_include("msm_digits.cuh")
 #include "msm_digits.cuh"
-#endif
-#if __has_include("msm_sort.cuh")
 #include "msm_sort.cuh"
-#endif
-#if __has_include("ntt.cuh")
 #include "ntt.cuh"
-#endif
-#if __has_include("scan.cuh")
 #include "scan.cuh"
-#endif
-#if __has_include("spmv.cuh")
 #include "spmv.cuh"
-#endif
 
 namespace cuzk {
 using ModuleFr = CUZK_CAT(Curve_, CUZK_CURVE)::Fr;
@@ -75,24 +57,12 @@ using ModuleFr = CUZK_CAT(Curve_, CUZK_CURVE)::Fr;
 
 #else
 
-#if __has_include("batch_add.cuh")
 #include "batch_add.cuh"
-#endif
-#if __has_include("fixed_base.cuh")
 #include "fixed_base.cuh"
-#endif
-#if __has_include("msm_accumulate.cuh")
 #include "msm_accumulate.cuh"
-#endif
-#if __has_include("msm_reduce.cuh")
 #include "msm_reduce.cuh"
-#endif
-#if __has_include("point_ops.cuh")
 #include "point_ops.cuh"
-#endif
-#if __has_include("points.cuh")
 #include "points.cuh"
-#endif
 
 namespace cuzk {
 #if CUZK_FAMILY_ID == 2
@@ -109,51 +79,4 @@ using ModuleGroup = CUZK_CAT(Curve_, CUZK_CURVE)::G2;
     CUZK_BATCH_ADD_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                    \
     CUZK_FIXED_BASE_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)
 
-#endif
-
-// bring-up
-#ifndef CUZK_BATCH_INVERSE_KERNELS
-#define CUZK_BATCH_INVERSE_KERNELS(X, T)
-#endif
-#ifndef CUZK_FR_VEC_KERNELS
-#define CUZK_FR_VEC_KERNELS(X, T)
-#endif
-#ifndef CUZK_NTT_KERNELS
-#define CUZK_NTT_KERNELS(X, T)
-#endif
-#ifndef CUZK_SPMV_KERNELS
-#define CUZK_SPMV_KERNELS(X, T)
-#endif
-#ifndef CUZK_CLASSIFY_KERNELS
-#define CUZK_CLASSIFY_KERNELS(X, T)
-#endif
-#ifndef CUZK_SCAN_KERNELS
-#define CUZK_SCAN_KERNELS(X, T)
-#endif
-#ifndef CUZK_MSM_DIGITS_KERNELS
-#define CUZK_MSM_DIGITS_KERNELS(X, T)
-#endif
-#ifndef CUZK_MSM_SORT_KERNELS
-#define CUZK_MSM_SORT_KERNELS(X, T)
-#endif
-#ifndef CUZK_POINTS_KERNELS
-#define CUZK_POINTS_KERNELS(X, T)
-#endif
-#ifndef CUZK_POINT_OPS_KERNELS
-#define CUZK_POINT_OPS_KERNELS(X, T)
-#endif
-#ifndef CUZK_MSM_ACCUMULATE_KERNELS
-#define CUZK_MSM_ACCUMULATE_KERNELS(X, T)
-#endif
-#ifndef CUZK_MSM_REDUCE_KERNELS
-#define CUZK_MSM_REDUCE_KERNELS(X, T)
-#endif
-#ifndef CUZK_BATCH_ADD_KERNELS
-#define CUZK_BATCH_ADD_KERNELS(X, T)
-#endif
-#ifndef CUZK_FIXED_BASE_KERNELS
-#define CUZK_FIXED_BASE_KERNELS(X, T)
-#endif
-#ifndef CUZK_FIELDS_MODULE
-#define CUZK_FIELDS_MODULE(X)
 #endif
