@@ -145,7 +145,9 @@ def test_sizes_exactly() -> None:
     assert _values(cases, "S.2block+1") == {129}
     assert _values(cases, "S.grid_stride") == {257, 2 * 256 + 63}
     assert _values(cases, "S.prime") == {5, 7, 61, 127, 251}
-    assert all(math.gcd(n, math.factorial(min(n - 1, 300))) == 1 for n in _values(cases, "S.prime"))
+    large = _values(edge_values.sizes(64, 4, max_size=1 << 16), "S.prime")
+    assert max(large) == 65521
+    assert all(math.gcd(n, math.factorial(math.isqrt(n))) == 1 for n in large)
     assert edge_values.sizes(64, 4, max_size=0) == [("S.0", 0)]
 
 
