@@ -25,16 +25,16 @@ CHECK_EXAMPLES = epilog(
 RECORD_EXAMPLES = epilog("cuzk perf record --reason 'mixed additions without a branch'")
 
 #: Architectures whose static figures are kept.
-ARCHS = ("90", "120")
+_ARCHS = ("90", "120")
 
-BaselinesOption = Annotated[Path, typer.Option("--baselines", help="Folder of the stored figures.")]
-TierOption = Annotated[
+_BaselinesOption = Annotated[Path, typer.Option("--baselines", help="Folder of the stored figures.")]
+_TierOption = Annotated[
     list[str] | None, typer.Option("--tier", help="T0 (compiled kernels) or T1 (counts); both by default.")
 ]
 
 
 def perf_check(
-    baselines: BaselinesOption = Path("perf_baselines"), tier: TierOption = None, as_json: JsonOption = False
+    baselines: _BaselinesOption = Path("perf_baselines"), tier: _TierOption = None, as_json: JsonOption = False
 ) -> None:
     """Compare this build's figures with the stored ones; any that moved fails the check."""
     from cuzk.perf import compare, read_baseline, read_tolerances
@@ -65,8 +65,8 @@ def perf_check(
 
 def perf_record(
     reason: Annotated[str, typer.Option("--reason", help="Why the figures move; stored with them.")],
-    baselines: BaselinesOption = Path("perf_baselines"),
-    tier: TierOption = None,
+    baselines: _BaselinesOption = Path("perf_baselines"),
+    tier: _TierOption = None,
 ) -> None:
     """Measure this build and store its figures as the new baseline."""
     from cuzk.errors import InputError
@@ -91,7 +91,7 @@ def _gather(tiers: list[str] | None, reason: str) -> list[Baseline]:
     if "T0" in wanted:
         from cuzk.device.static import compiler_environment, static_figures
 
-        for arch in ARCHS:
+        for arch in _ARCHS:
             figures = static_figures(
                 arch, progress=lambda name, done, of: note(f"compiled {name} ({done}/{of})")
             )

@@ -120,11 +120,10 @@ class CudaDevice(Device):
         return result
 
     def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
-        import cupyx
-
+        kind, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
         with self._device:
-            result: npt.NDArray[Any] = cupyx.empty_pinned(shape, dtype)
-        return result
+            memory = self._cupy.cuda.alloc_pinned_memory(max(count * kind.itemsize, 1))
+        return np.frombuffer(memory, kind, count).reshape(shape)
 
     def download(self, array: Array) -> npt.NDArray[Any]:
         self.synchronize()

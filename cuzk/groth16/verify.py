@@ -36,14 +36,14 @@ class Verdict:
         return self.valid
 
 
-class PairingCheck(Protocol):
+class _PairingCheck(Protocol):
     """The pairing side of one prepared key."""
 
     def reason_against(self, public: Sequence[int], proof: Proof) -> str:
         """Why a proof does not hold, or the empty string if it does.  public: each 0 <= x < r."""
 
 
-_CHECKS: dict[str, Callable[[VerifyingKey], PairingCheck]] = {"bls12_381": Bls12381Check, "bn254": Bn254Check}
+_CHECKS: dict[str, Callable[[VerifyingKey], _PairingCheck]] = {"bls12_381": Bls12381Check, "bn254": Bn254Check}
 
 
 class PreparedVerifyingKey:

@@ -18,7 +18,7 @@ SCHEMA = 1
 #: T0: static figures of compiled kernels.  T1: exact operation counts.
 TIERS = ("T0", "T1")
 
-Figures = Mapping[str, Mapping[str, int]]
+_Figures = Mapping[str, Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Baseline:
     tier: str
     workload: str
     environment: Mapping[str, str]
-    figures: Figures
+    figures: _Figures
     reason: str
 
     @property
@@ -94,7 +94,7 @@ def _environment(raw: dict[str, Any], path: Path) -> dict[str, str]:
     return value
 
 
-def _figures(raw: dict[str, Any], path: Path) -> Figures:
+def _figures(raw: dict[str, Any], path: Path) -> _Figures:
     value = raw.get("figures")
     if not isinstance(value, dict) or not value:
         raise FormatError("there are no figures: an empty baseline would let everything pass", path=path)
