@@ -7,8 +7,16 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from cuzk.curves import GroupSpec
-from cuzk.errors import NotInSubgroupError, NotOnCurveError, RangeError, SecurityWarning, ShapeError
+from cuzk.csr import CsrMatrix
+from cuzk.curves import Curve, GroupSpec
+from cuzk.errors import (
+    CurveMismatchError,
+    NotInSubgroupError,
+    NotOnCurveError,
+    RangeError,
+    SecurityWarning,
+    ShapeError,
+)
 from cuzk.limbs import U64Array
 
 PointChecker = Callable[[GroupSpec, U64Array], int | None]
@@ -28,6 +36,24 @@ def check_shapes(points: Iterator[NamedPoints], counts: dict[str, int]) -> None:
     for name, group, array in points:
         rows = () if name not in counts else (counts[name],)
         _check_shape(name, array, (*rows, *group.affine_shape))
+
+
+def check_matrices(curve: Curve, num_public: int, log_domain: int, matrices: dict[str, CsrMatrix]) -> None:
+    """Check that a key's matrices are of one curve and shape, with room for the rows that bind inputs."""
+    a = matrices["A"]
+    for name, matrix in matrices.items():
+        if matrix.curve is not curve:
+            raise CurveMismatchError(f"matrix {name} is over {matrix.curve.name}", limit=curve.name)
+        if (matrix.num_rows, matrix.num_cols) != (a.num_rows, a.num_cols):
+            raise ShapeError(
+                f"matrix {name} is {matrix.num_rows} x {matrix.num_cols}",
+                limit=f"{a.num_rows} x {a.num_cols}",
+            )
+    if not num_public < a.num_rows <= 1 << log_domain:
+        raise ShapeError(
+            f"matrix A has {a.num_rows} rows",
+            limit=f"{num_public + 1} (binding) to 2^{log_domain} (the domain) rows",
+        )
 
 
 def check_points(points: Iterator[NamedPoints], checker: PointChecker, error: PointError) -> None:

@@ -10,19 +10,20 @@ What the H points are is said by two fields:
   size 2n; the scalars are the values of A B - C at the odd 2n-th roots of unity (snarkjs).
 * ``h_form = "monomial"``: h_query[i] = tau^i Z(tau)/delta, i < n-1; the scalars are the coefficients of
   (A B - C)/Z (bellperson).
-* ``root_convention`` says whose n-th root of unity numbers the rows: "snarkjs" or "bellman".
+* ``root_convention`` says whose n-th root of unity numbers the rows: "snarkjs" or "bellman". Rows are in the
+  circuit's order, or renumbered after a conversion (see cuzk.row_order).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, get_args
 
 import numpy as np
 
-from cuzk.csr import CsrMatrix
+from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import ROOT_CONVENTIONS, Curve, RootConvention
 from cuzk.errors import CurveMismatchError, NotOnCurveError, RangeError, ShapeError
 from cuzk.key_checks import (
@@ -30,11 +31,13 @@ from cuzk.key_checks import (
     PointChecker,
     PointError,
     check_degenerate,
+    check_matrices,
     check_points,
     check_shapes,
 )
-from cuzk.limbs import U64Array, field_from_ints
+from cuzk.limbs import U64Array
 from cuzk.relation import R1CS, circuit_digest
+from cuzk.row_order import binds_public, move_rows, row_places, trimmed
 from cuzk.witness import Witness
 
 HForm = Literal["odd_lagrange", "monomial"]
@@ -119,7 +122,7 @@ class ProvingKey:
         h_query: Shape (n or n-1, *g1.affine_shape), as h_form says.
         l_query: (beta u_i + alpha v_i + w_i)(tau)/delta per private variable.
             Shape (num_variables - num_public - 1, *g1.affine_shape).
-        a: Matrix A with binding rows, num_constraints + num_public + 1 rows.
+        a: Matrix A with binding rows, num_constraints + num_public + 1 rows (n where renumbered).
         b: Matrix B, as many rows.
         c: Matrix C, as many rows, or None where unknown.
     """
@@ -163,7 +166,7 @@ class ProvingKey:
                 f"log_domain = {self.log_domain}",
                 limit=f"two-adicity of {self.curve.name}: {self.curve.two_adicity}",
             )
-        self._check_matrices()
+        check_matrices(self.curve, self.num_public, self.log_domain, self.matrices)
         n = 1 << self.log_domain
         counts = {
             "ic": self.num_public + 1,
@@ -175,22 +178,6 @@ class ProvingKey:
         }
         check_shapes(self.points(), counts)
 
-    def _check_matrices(self) -> None:
-        shape = (self.a.num_rows, self.num_variables)
-        for name, matrix in self.matrices.items():
-            if matrix.curve is not self.curve:
-                raise CurveMismatchError(f"matrix {name} is over {matrix.curve.name}", limit=self.curve.name)
-            if (matrix.num_rows, matrix.num_cols) != shape:
-                raise ShapeError(
-                    f"matrix {name} is {matrix.num_rows} x {matrix.num_cols}",
-                    limit=f"{shape[0]} x {shape[1]}",
-                )
-        if not self.num_public < self.a.num_rows <= 1 << self.log_domain:
-            raise ShapeError(
-                f"matrix A has {self.a.num_rows} rows",
-                limit=f"{self.num_public + 1} (binding) to 2^{self.log_domain} (the domain) rows",
-            )
-
     @property
     def num_variables(self) -> int:
         """All variables, ONE included."""
@@ -199,7 +186,7 @@ class ProvingKey:
     @property
     def num_constraints(self) -> int:
         """Constraints of the circuit, binding rows not included."""
-        return self.a.num_rows - self.num_public - 1
+        return (self._in_circuit_order or self.matrices)["A"].num_rows - self.num_public - 1
 
     @property
     def domain_size(self) -> int:
@@ -226,9 +213,53 @@ class ProvingKey:
             yield name, g1, getattr(self, name)
 
     @cached_property
+    def _in_circuit_order(self) -> dict[str, CsrMatrix] | None:
+        """The matrices with binding rows at the end; None where no numbering of the rows gives that."""
+        if binds_public(self.matrices, self.num_public):
+            return self.matrices
+        for other in ROOT_CONVENTIONS:
+            places = row_places(self.curve, self.log_domain, self.root_convention, other)
+            moved = trimmed({name: move_rows(matrix, places) for name, matrix in self.matrices.items()})
+            if other != self.root_convention and binds_public(moved, self.num_public):
+                return moved
+        return None
+
+    @property
+    def is_renumbered(self) -> bool:
+        """Whether the rows are in another order than the circuit's."""
+        return self._in_circuit_order is not None and self._in_circuit_order["A"] is not self.a
+
+    def _places(self) -> IntArray:
+        """Row of the key for each row of the circuit, for a renumbered key. Shape (n,) int64."""
+        circuit, own = sorted(ROOT_CONVENTIONS, key=lambda convention: convention == self.root_convention)
+        return row_places(self.curve, self.log_domain, circuit, own)
+
+    def constraint_of_row(self, row: int) -> int:
+        """Which row of the circuit a row of the key's matrices is."""
+        return int(np.flatnonzero(self._places() == row)[0]) if self.is_renumbered else row
+
+    @cached_property
     def circuit_digest(self) -> str:
         """Hash of the circuit this key is for; equals R1CS.digest of that circuit."""
-        return circuit_digest(self.curve, self.num_public, self.num_constraints, self.a, self.b)
+        matrices = self._in_circuit_order or self.matrices
+        return circuit_digest(self.curve, self.num_public, self.num_constraints, matrices["A"], matrices["B"])
+
+    def with_circuit(self, r1cs: R1CS) -> ProvingKey:
+        """This key with matrix C, taken from its circuit where the key does not have it.
+
+        Raises:
+            CurveMismatchError, ShapeError: It is another circuit.
+        """
+        self.check_circuit(r1cs)
+        if self.c is not None:
+            return self
+        c = r1cs.with_binding_rows()[2]
+        if not self.is_renumbered:
+            return replace(self, c=c)
+        size = self.domain_size
+        return replace(
+            self, a=self.a.with_rows(size), b=self.b.with_rows(size), c=move_rows(c, self._places())
+        )
 
     def verifying_key(self) -> VerifyingKey:
         """The matching verifying key."""
@@ -242,18 +273,11 @@ class ProvingKey:
         Raises:
             ShapeError: They do not, so proofs would not be bound to the public inputs.
         """
-        count, first = self.num_public + 1, self.num_constraints
-        entries = slice(int(self.a.row_ptr[first]), None)
-        is_bound = (
-            np.array_equal(np.diff(self.a.row_ptr[first:]), np.ones(count))
-            and np.array_equal(self.a.col[entries], np.arange(count))
-            and (self.a.dictionary[self.a.coeff[entries]] == field_from_ints(self.curve.fr, [1])).all()
-            and all(m.row_ptr[first] == m.nnz for name, m in self.matrices.items() if name != "A")
-        )
-        if not is_bound:
+        if self._in_circuit_order is None:
+            first = self.num_constraints
             raise ShapeError(
                 "the rows that bind the public inputs are missing or wrong",
-                where=f"rows {first} to {first + count - 1} of the key's matrices",
+                where=f"rows {first} to {self.a.num_rows - 1} of the key's matrices",
                 limit="A holds 1 on variable i in row num_constraints + i, B and C nothing",
                 remedy="make the key again with snarkjs or cuzk setup",
             )

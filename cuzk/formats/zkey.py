@@ -157,13 +157,18 @@ def _read_curve(reader: SectionReader) -> Curve:
     )
 
 
+def coefficient_record(curve: Curve) -> np.dtype[Any]:
+    """One entry of section 4."""
+    return np.dtype(
+        [("matrix", "<u4"), ("row", "<u4"), ("wire", "<u4"), ("value", "<u8", (curve.fr.limbs,))], align=False
+    )
+
+
 def _read_coefficients(reader: SectionReader, header: ZkeyHeader) -> tuple[CsrMatrix, CsrMatrix]:
     """Section 4 as matrices A and B with as many rows as the highest row that is used."""
     curve = header.curve
     count = reader.u32("number of coefficients")
-    record = np.dtype(
-        [("matrix", "<u4"), ("row", "<u4"), ("wire", "<u4"), ("value", "<u8", (curve.fr.limbs,))], align=False
-    )
+    record = coefficient_record(curve)
     first = reader.offset
     entries = reader.take(count * record.itemsize, "coefficients").view(record)
     reader.expect_end()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from cuzk.device.base import Array, Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
@@ -55,9 +54,7 @@ class Prover:
         circuit: R1CS | None = None,
     ) -> None:
         if circuit is not None:
-            key.check_circuit(circuit)
-            if key.c is None:
-                key = replace(key, c=circuit.with_binding_rows()[2])
+            key = key.with_circuit(circuit)
         self.key = key
         self.device = device
         self.variants = resolve(variants or {})
@@ -149,6 +146,7 @@ class Prover:
         if row is not None:
             rows = [self.device.download(abc[i][row : row + 1]) for i in range(3)]
             a, b, c = (fr_to_ints(self.key.curve, one)[0] for one in rows)
+            row = self.key.constraint_of_row(row)
             raise UnsatisfiedError(
                 f"the witness breaks constraint {row}: A w = {a}, B w = {b}, so C w must be "
                 f"{a * b % self.key.curve.r}, but it is {c}",
