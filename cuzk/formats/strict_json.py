@@ -15,6 +15,10 @@ from cuzk.errors import FormatError, InputError
 from cuzk.formats.atomic import PathLike
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+# An unterminated string reaches to the end, so that no later quote is tried as a beginning: linear time.
+_STRING = re.compile(rb'"(?:\\.|[^"\\])*(?:"|\\?\Z)', re.DOTALL)
+_BRACKET = re.compile(rb"[\[{}\]]")
+_MAX_DEPTH = 64  # snarkjs files have 5 levels
 _MAX_DIGITS = 160  # more than any 512-bit number has; keeps int() cheap on hostile text
 
 
@@ -31,6 +35,19 @@ def _refuse_constant(name: str) -> Any:
     raise FormatError(f"{name} is not a JSON value", limit="finite numbers")
 
 
+def _refuse_depth(text: bytes) -> None:
+    """Refuse text whose brackets nest too deeply, before the parser recurses into them.
+
+    The parser's own guard is the recursion limit, and a library in the same process may have raised that
+    beyond what the stack holds (py_ecc does): the process would die instead of raising.
+    """
+    depth = 0
+    for bracket in _BRACKET.finditer(_STRING.sub(b"", text)):
+        depth += 1 if bracket[0] in b"[{" else -1
+        if depth > _MAX_DEPTH:
+            raise FormatError("nested too deeply", limit=f"{_MAX_DEPTH} levels; snarkjs files have 5")
+
+
 def parse_json(text: bytes, path: PathLike | None = None) -> Any:
     """Parse JSON text strictly.
 
@@ -42,6 +59,7 @@ def parse_json(text: bytes, path: PathLike | None = None) -> Any:
         FormatError: Not UTF-8, not JSON, a duplicate key, or nested too deeply.
     """
     try:
+        _refuse_depth(text)
         return json.loads(
             text.decode("utf-8"), object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant
         )
@@ -59,8 +77,6 @@ def parse_json(text: bytes, path: PathLike | None = None) -> Any:
             offset=len(error.doc[: error.pos].encode()),
             remedy="give a JSON file as snarkjs writes it",
         ) from None
-    except RecursionError:
-        raise FormatError("nested too deeply", path=path, limit="the depth of snarkjs files") from None
     except ValueError as error:  # an integer literal of thousands of digits
         raise FormatError(f"not JSON that can be used: {error}", path=path) from None
 

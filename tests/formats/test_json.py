@@ -305,6 +305,8 @@ def test_public_inputs_to_write(value: int) -> None:
         (b"[-Infinity]", "Infinity"),
         (b"\xff", "not UTF-8"),
         (b"[" * 100000, "nested too deeply"),
+        (b'{"a":' * 65, "nested too deeply"),
+        (b'{"a":' * 64, "not JSON"),
         (b"1" * 5000, "not JSON"),
         (b'"\0"', "not JSON"),
         (b"\xef\xbb\xbf[]", "not JSON"),

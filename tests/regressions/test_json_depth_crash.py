@@ -1,0 +1,42 @@
+"""A deeply nested JSON file killed the process where a library had raised Python's recursion limit.
+
+The parser relied on RecursionError; py_ecc, imported beside cuzk, sets the limit to 100,000, and the C stack ends
+before that.  The depth is checked before parsing now.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from cuzk.errors import FormatError
+from cuzk.formats.strict_json import parse_json
+
+
+def test_depth_is_refused_whatever_the_recursion_limit_is() -> None:
+    code = (
+        "import sys; sys.setrecursionlimit(1_000_000)\n"
+        "from cuzk.errors import FormatError\n"
+        "from cuzk.formats.strict_json import parse_json\n"
+        "try: parse_json(b'[' * 500_000)\n"
+        "except FormatError as error: print(error.what)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "nested too deeply\n"), done.stderr
+
+
+def test_brackets_in_strings_do_not_nest() -> None:
+    text = b'["' + b"[" * 100 + b'", "\\"' + b"{" * 100 + b'"]'
+    assert parse_json(text) == ["[" * 100, '"' + "{" * 100]
+    assert parse_json(b"[" * 64 + b"]" * 64)
+
+
+@pytest.mark.parametrize("text", [b'["' + b'\\"' * 500_000, b'"' * 500_001, b'["\\'])
+def test_unterminated_strings_cost_linear_time(text: bytes) -> None:
+    started = time.process_time()
+    with pytest.raises(FormatError, match="not JSON"):
+        parse_json(text)
+    assert time.process_time() - started < 5  # quadratic time would take hours
