@@ -109,7 +109,11 @@ def scalar_hits(
     }
     if distinct <= {0, 1}:
         zeros = scalars.count(0) / n
-        whole |= {"K.bits_50": 0.2 < zeros < 0.8, "K.bits_90": 0.8 <= zeros < 0.97, "K.bits_999": zeros >= 0.97}
+        whole |= {
+            "K.bits_50": 0.2 < zeros < 0.8,
+            "K.bits_90": 0.8 <= zeros < 0.97,
+            "K.bits_999": zeros >= 0.97,
+        }
     for edge_id, holds in whole.items():
         hits[edge_id] += holds
     return hits

@@ -7,10 +7,19 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from cuzk.errors import CuzkError
 from cuzk_fuzz import engine_atheris, report
-from cuzk_fuzz.engine import BlindHarnessError, Budget, Campaign, Result, run_campaign, run_corpus, save_to_corpus
+from cuzk_fuzz.engine import (
+    BlindHarnessError,
+    Budget,
+    Campaign,
+    Result,
+    run_campaign,
+    run_corpus,
+    save_to_corpus,
+)
 from cuzk_fuzz.findings import check, load
 from cuzk_fuzz.mutation import command as mutants
 from cuzk_fuzz.registry import TARGETS, get_target
@@ -119,10 +128,10 @@ def _minimise(args: argparse.Namespace) -> int:
 
 
 def _report(args: argparse.Namespace) -> int:
-    results = []
+    results: list[dict[str, Any]] = []
     for path in args.results:
         data = json.loads(path.read_text())
-        results += data["results"] if "results" in data else [data]
+        results += data.get("results", [data])
     text = report.markdown(results)
     if args.out is None:
         _say(text)
@@ -148,14 +157,20 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--engine", choices=("auto", "atheris", "generator"), default="auto",
                      help="auto: atheris where it is installed, except on cuda; else the generator")  # fmt: skip
     run.add_argument("--corpus", type=Path, help="folder of batches to start from and to add to")
-    run.add_argument("--out", type=Path, default=Path("fuzz-out"), help="where findings go (default: fuzz-out)")
-    run.add_argument("--findings", type=int, default=1, help="different findings after which to stop (default: 1)")
+    run.add_argument(
+        "--out", type=Path, default=Path("fuzz-out"), help="where findings go (default: fuzz-out)"
+    )
+    run.add_argument(
+        "--findings", type=int, default=1, help="different findings after which to stop (default: 1)"
+    )
     run.set_defaults(do=_run)
     quick = commands.add_parser("smoke", help="every target for a moment, on cpu and emu")
     quick.add_argument("--seconds", type=float, default=20.0, help="for all targets together (default: 20)")
     quick.add_argument("--target", action="append", choices=TARGETS, help="only these")
     quick.add_argument("--seed", type=int, default=0)
-    quick.add_argument("--min-hits", type=int, default=1, help="hits every required edge class needs (default: 1)")
+    quick.add_argument(
+        "--min-hits", type=int, default=1, help="hits every required edge class needs (default: 1)"
+    )
     quick.add_argument("--out", type=Path, default=Path("fuzz-out"))
     quick.set_defaults(do=_smoke)
     replay = commands.add_parser("replay", help="run a finding again")

@@ -20,7 +20,14 @@ if TYPE_CHECKING:
     from cuzk_fuzz.engine import Budget, Result
 
 #: Modules whose branches count as coverage.
-INSTRUMENTED = ["cuzk_fuzz.choices", "cuzk_fuzz.targets", "cuzk.formats", "cuzk.csr", "cuzk.keys", "cuzk.relation"]
+INSTRUMENTED = [
+    "cuzk_fuzz.choices",
+    "cuzk_fuzz.targets",
+    "cuzk.formats",
+    "cuzk.csr",
+    "cuzk.keys",
+    "cuzk.relation",
+]
 
 _MAX_BYTES = 1 << 16
 _SEEDS = 8

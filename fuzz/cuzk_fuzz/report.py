@@ -25,10 +25,14 @@ def result_row(result: Result) -> tuple[str, ...]:
 def table(rows: Sequence[Sequence[str]]) -> str:
     """Aligned columns: words to the left, numbers to the right."""
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    return "\n".join(
-        "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    )
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(w) if i < 2 else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells))
+    return "\n".join(lines)
 
 
 def class_lines(hits: Mapping[str, int], width: int = 100) -> list[str]:

@@ -1,0 +1,1 @@
+"""Mutants of the kernel headers: small faults that the differential targets must see."""

@@ -1,1 +1,80 @@
-def add_parser(c): pass
+"""``python -m cuzk_fuzz mutants``: how many faults in the kernels the differential targets see."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from cuzk_fuzz.mutation.build import KERNELS
+from cuzk_fuzz.mutation.equivalents import load_equivalents, stale
+from cuzk_fuzz.mutation.operators import mutants_of
+from cuzk_fuzz.mutation.plans import DEFAULT_HEADERS, PLANS
+from cuzk_fuzz.mutation.runner import VERDICTS, Score, Verdict, score_headers
+
+DONE, FOUND = 0, 1
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the others."""
+    parser = commands.add_parser(
+        "mutants", help="put small faults into kernel headers and see whether they are found"
+    )
+    parser.add_argument("--header", action="append", choices=PLANS,
+                        help=f"headers to mutate (default: {', '.join(DEFAULT_HEADERS)})")  # fmt: skip
+    parser.add_argument(
+        "--sample", type=int, metavar="N", help="stop after N distinct mutants (default: all)"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="order of the sample (default: 0)")
+    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)), help="mutants at a time")
+    parser.add_argument("--list", action="store_true", help="print the mutants and compile none")
+    parser.add_argument("--json", type=Path, help="write the verdicts there as JSON")
+    parser.set_defaults(do=run)
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _tell(verdict: Verdict) -> None:
+    if verdict.verdict in ("killed", "survived", "equivalent"):
+        _say(f"{verdict.verdict:10}  {verdict.mutant.name}  {verdict.how}")
+
+
+def summary(score: Score) -> str:
+    """Denominators and score."""
+    lines = [f"{score.generated} mutants generated, {len(score.verdicts)} examined in {score.seconds:.0f} s"]
+    lines += [f"  {score.counts[name]:5}  {name}" for name in VERDICTS]
+    lines.append(
+        f"score: {score.counts['killed']} of {score.distinct - score.counts['equivalent']} distinct mutants that are "
+        f"not equivalent are killed: {score.score:.1%}"
+    )
+    return "\n".join(lines)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command; 1 where a mutant survives that is not on the reviewed list, or the list is stale."""
+    headers = args.header or list(DEFAULT_HEADERS)
+    sources = {header: (KERNELS / header).read_text() for header in PLANS}
+    if args.list:
+        for header in headers:
+            for mutant in mutants_of(header, sources[header]):
+                _say(f"{mutant.name}\n    {mutant.original.strip()}\n    {mutant.mutated.strip()}")
+        return DONE
+    gone = stale(load_equivalents(), sources)
+    for entry in gone:
+        _say(f"equivalent.toml: {entry.header} has no line {entry.line!r} any more")
+    score = score_headers(
+        headers, sample=args.sample, seed=args.seed, jobs=max(1, args.jobs), on_verdict=_tell
+    )
+    _say(summary(score))
+    for verdict in score.survivors:
+        mutant = verdict.mutant
+        _say(f"SURVIVED {mutant.name}\n    {mutant.original.strip()}\n    {mutant.mutated.strip()}")
+    if args.json is not None:
+        args.json.write_text(json.dumps(score.to_json(), indent=1) + "\n")
+    return FOUND if score.survivors or gone else DONE

@@ -83,7 +83,10 @@ class DigitsBatch(Batch):
         if n == 0:
             return np.zeros((0, number + 1), np.uint64)
         keys = number << (c - 1)
-        digits, offsets = device.alloc((number * n,), np.uint32), device.alloc((keys + 1,), np.uint32, zero=True)
+        digits, offsets = (
+            device.alloc((number * n,), np.uint32),
+            device.alloc((keys + 1,), np.uint32, zero=True),
+        )
         entries = device.alloc((number * n,), np.uint32)
         scalars = fr_from_ints(self.curve, self.scalars)
         if self.raw is not None:
@@ -111,7 +114,7 @@ class DigitsBatch(Batch):
         self, digits: npt.NDArray[np.uint32], offsets: npt.NDArray[np.uint32], entries: npt.NDArray[np.uint32]
     ) -> Rows:
         """1 for every scalar all of whose entries lie in the bucket of their digit, with its sign; else 0."""
-        number, n = digits.shape
+        n = digits.shape[1]
         bucket = (digits & ~_SIGN).astype(np.int64) - 1
         window, index = np.nonzero(bucket >= 0)
         keys = (window << (self.window_bits - 1)) + bucket[window, index]

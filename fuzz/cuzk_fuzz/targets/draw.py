@@ -38,10 +38,14 @@ class _Table:
 
     @classmethod
     def of(cls, groups: dict[str, list[Any]], limbs: int, per_value: int) -> _Table:
-        flat = [part for values in groups.values() for v in values for part in (v if per_value == 2 else (v,))]
+        flat = [
+            part for values in groups.values() for v in values for part in (v if per_value == 2 else (v,))
+        ]
         counts = np.array([len(values) for values in groups.values()], np.int64)
         array = ints_to_limbs(flat, limbs)
-        return cls(array.reshape(-1, 2, limbs) if per_value == 2 else array, np.cumsum(counts) - counts, counts)
+        return cls(
+            array.reshape(-1, 2, limbs) if per_value == 2 else array, np.cumsum(counts) - counts, counts
+        )
 
     def pick(self, which: npt.NDArray[np.int64], index: npt.NDArray[np.int64]) -> U64:
         """Value number `index` of class number `which`, both wrapped around."""
@@ -76,7 +80,8 @@ def uniform(words: npt.NDArray[np.uint64], limbs: int) -> U64:
     z = words[:, None] + np.arange(1, limbs + 1, dtype=np.uint64) * np.uint64(_MIX[0])
     z = (z ^ (z >> np.uint64(30))) * np.uint64(_MIX[1])
     z = (z ^ (z >> np.uint64(27))) * np.uint64(_MIX[2])
-    return z ^ (z >> np.uint64(31))
+    mixed: U64 = z ^ (z >> np.uint64(31))
+    return mixed
 
 
 def _single(spec: FieldSpec, record: npt.NDArray[np.int64], at: int) -> U64:
@@ -86,7 +91,8 @@ def _single(spec: FieldSpec, record: npt.NDArray[np.int64], at: int) -> U64:
     edges = singles.pick(which >> 1, index)
     words = (which << 32 | index << 16 | at).astype(np.uint64)
     other = below_modulus(uniform(words, spec.limbs), spec.modulus, spec.bits)
-    return np.where((which & 1 == 0)[:, None], edges, other)
+    drawn: U64 = np.where((which & 1 == 0)[:, None], edges, other)
+    return drawn
 
 
 def draw_pairs(choices: Choices, spec: FieldSpec, count: int) -> U64:

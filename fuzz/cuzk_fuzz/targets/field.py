@@ -138,7 +138,7 @@ class FieldBatch(Batch):
     @property
     def num_cases(self) -> int:
         """Elements."""
-        return self.operands.shape[1]
+        return len(self.operands[0])
 
     @property
     def words_per_element(self) -> int:
@@ -231,7 +231,9 @@ class FieldBatch(Batch):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of to_json."""
         limbs = FIELDS[data["subject"]].limbs
-        columns: Sequence[U64] = [ints_to_limbs(ints_from_hex(data["inputs"][name]), limbs) for name in "abcd"]
+        columns: Sequence[U64] = [
+            ints_to_limbs(ints_from_hex(data["inputs"][name]), limbs) for name in "abcd"
+        ]
         operands = np.stack(columns).reshape(4, -1, cls.degree, limbs)
         return cls(data["subject"], data["op"], data["alias"], operands)
 
@@ -255,7 +257,11 @@ def _halved(limb: U64) -> None:
 def _maybe_unreduced(choices: Choices, spec: FieldSpec, values: U64) -> U64:
     """Numbers for the one operation that accepts any: a third at and above the modulus, a third of any bits."""
     p, capacity = spec.modulus, 1 << spec.mont_bits
-    around = [v for _, v in edge_values.lazy_values(p)] + [p - 1, p + (1 << (p.bit_length() // 2)), capacity - 1]
+    around = [v for _, v in edge_values.lazy_values(p)] + [
+        p - 1,
+        p + (1 << (p.bit_length() // 2)),
+        capacity - 1,
+    ]
     table = ints_to_limbs([v for v in around if v < capacity], spec.limbs)
     flat = values.reshape(-1, spec.limbs)
     pick = np.frombuffer(choices.take(2 * len(flat)), "<u2").astype(np.int64)

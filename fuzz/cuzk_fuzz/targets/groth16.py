@@ -94,8 +94,8 @@ class ProofBatch(Batch):
         """Set-up and proof on the device."""
         curve, secrets = self.curve, self._secrets()
         system, w = self._system()
-        matrices = [_matrix(curve, system.num_variables, rows) for rows in (system.a, system.b, system.c)]
-        r1cs = R1CS(curve, system.num_variables, system.num_public, *matrices)
+        a, b, c = (_matrix(curve, system.num_variables, rows) for rows in (system.a, system.b, system.c))
+        r1cs = R1CS(curve, system.num_variables, system.num_public, a, b, c)
         waste = ToxicWaste(secrets.tau, secrets.alpha, secrets.beta, secrets.gamma, secrets.delta)
         key = setup(r1cs, device, toxic_waste=waste, h_form=self.h_form, root_convention=self.roots)
         with warnings.catch_warnings():
@@ -123,7 +123,7 @@ class ProofBatch(Batch):
         hits += scalar_hits(w, r, _WINDOW)
         return +(hits + single_hits(self.blinding, r, _WINDOW))
 
-    def one(self, index: int) -> Self:
+    def one(self, index: int) -> Self:  # noqa: ARG002 - there is only one
         """Itself."""
         return self
 
@@ -135,8 +135,9 @@ class ProofBatch(Batch):
     def smaller(self) -> Iterator[Self]:
         """Other circuits with fewer rows and variables; plain blinding."""
         rows, public, private = self.shape
-        for shape in ((rows // 2, public, private), (rows - 1, public, private), (rows, 0, private + public),
-                      (rows, public, private // 2), (rows, public, private - 1), (rows, public - 1, private)):  # fmt: skip
+        shapes = [(rows // 2, public, private), (rows - 1, public, private), (rows, 0, private + public)]
+        shapes += [(rows, public, private // 2), (rows, public, private - 1), (rows, public - 1, private)]
+        for shape in shapes:
             if min(shape) >= 0 and shape[1] + shape[2] >= 1:
                 yield replace(self, shape=shape)
         for blinding in ((0, 0), (0, self.blinding[1]), (self.blinding[0], 0), (1, 0), (0, 1)):

@@ -208,13 +208,18 @@ class MsmBatch(Batch):
         for kept in without_chunks(len(one.terms)):
             yield replace(self, sums=(_kept(one, kept),))
         for i, scalar in enumerate(one.scalars):
-            for value in (0, 1, scalar >> 1, scalar & (scalar - 1) if scalar else 0, 1 << max(0, scalar.bit_length() - 1)):
+            top = 1 << max(0, scalar.bit_length() - 1)
+            for value in (0, 1, scalar >> 1, scalar & max(0, scalar - 1), top):
                 scalars = (*one.scalars[:i], value, *one.scalars[i + 1 :])
                 yield replace(self, sums=(replace(one, scalars=scalars),))
         for i, term in enumerate(one.terms):
             for other in (Term(0), Term(1), Term(-1), Term(term.log // 2)):
                 yield replace(self, sums=(replace(one, terms=(*one.terms[:i], other, *one.terms[i + 1 :])),))
-        for plainer in ({"indices": None}, {"num_segments": None, "min_segment": None}, {"scalar_bits": None}):
+        for plainer in (
+            {"indices": None},
+            {"num_segments": None, "min_segment": None},
+            {"scalar_bits": None},
+        ):
             yield replace(self, sums=(replace(one, **plainer),))  # type: ignore[arg-type]
         for c in range(2, one.window_bits or 2):
             yield replace(self, sums=(replace(one, window_bits=c),))
@@ -243,7 +248,12 @@ def _run(device: Device, s: Subject, one: Sum) -> Rows:
     }  # fmt: skip
     try:
         result = ops.msm(
-            device, s.spec, device.upload(s.limbs(one.terms)), device.upload(scalars), indices=indices, **options
+            device,
+            s.spec,
+            device.upload(s.limbs(one.terms)),
+            device.upload(scalars),
+            indices=indices,
+            **options,
         )
     except KernelFault:
         return np.full(s.spec.affine_bytes // 8, REJECTED)

@@ -58,7 +58,7 @@ def _domain(curve: Curve, log_n: int, convention: Literal["snarkjs", "bellman"])
 
 
 def _draw_radices(choices: Choices, log_n: int, log_tile: int) -> tuple[int, ...]:
-    radices = []
+    radices: list[int] = []
     while (rest := log_n - sum(radices)) > 0:
         radices.append(choices.between(1, min(rest, log_tile)))
     return tuple(radices) or (0,)
@@ -67,7 +67,7 @@ def _draw_radices(choices: Choices, log_n: int, log_tile: int) -> tuple[int, ...
 def _draw_kind(choices: Choices, curve: Curve, largest: int) -> Kind:
     r = curve.r
     log_n = choices.between(0, min(largest, curve.two_adicity))
-    shifts = {
+    shifts: dict[str, list[int | None]] = {
         "none": [None],
         "minus_one": [r - 1],
         "one": [1],
@@ -122,7 +122,9 @@ class NttBatch(Batch):
         vectors = choices.pick_class(sizes(_BLOCK, _GRID, min(140, max(1, room >> kind.log_n))))
         n = 1 << kind.log_n
         style = choices.below(5)
-        drawn = draw_pairs(choices, curve.fr, (vectors * n + 1) // 2).reshape(-1, curve.fr.limbs)[: vectors * n]
+        drawn = draw_pairs(choices, curve.fr, (vectors * n + 1) // 2).reshape(-1, curve.fr.limbs)[
+            : vectors * n
+        ]
         values = drawn.reshape(vectors, n, curve.fr.limbs).copy()
         if style == 0:  # one element a vector
             for i in range(vectors):
@@ -182,7 +184,9 @@ class NttBatch(Batch):
         """Ids of the elements, of the number of vectors and of their length."""
         hits = tally(map(field_classes(self.curve.fr).values.get, limbs_to_ints(self.values)))
         hits.update(size_ids(self.num_cases, _BLOCK, _GRID))
-        hits.update(edge_id for edge_id in size_ids(1 << self.kind.log_n, _BLOCK, _GRID) if edge_id == "S.2^k")
+        hits.update(
+            edge_id for edge_id in size_ids(1 << self.kind.log_n, _BLOCK, _GRID) if edge_id == "S.2^k"
+        )
         return hits
 
     def one(self, index: int) -> Self:
@@ -217,9 +221,9 @@ class NttBatch(Batch):
                 values = self.values.copy()
                 values[0, place] = value
                 yield replace(self, values=values)
-        plainer: tuple[dict[str, Any], ...] = ({"radices": None, "log_tile": None}, {"table_bits": None}, {"coset": None})
-        for change in plainer:
-            yield replace(self, kind=replace(self.kind, **change))
+        yield replace(self, kind=replace(self.kind, radices=None, log_tile=None))
+        yield replace(self, kind=replace(self.kind, table_bits=None))
+        yield replace(self, kind=replace(self.kind, coset=None))
 
     def to_json(self) -> dict[str, Any]:
         """Elements as numbers in memory."""
@@ -261,5 +265,3 @@ def _transform(
     if coset is None:
         return oracle.ifft(x, omega, r) if inverse else oracle.fft(x, omega, r)
     return oracle.coset_intt(x, omega, coset, r) if inverse else oracle.coset_ntt(x, omega, coset, r)
-
-

@@ -60,7 +60,10 @@ def _pool(name: str) -> list[Point]:
 def _denominators(name: str) -> dict[str, list[int]]:
     s = subject(name)
     p = s.spec.fp.modulus
-    return {k: [v for v in vs if v] or [1] for k, vs in by_class(edge_values.field_values(p, s.spec.fp.limbs)).items()}
+    return {
+        k: [v for v in vs if v] or [1]
+        for k, vs in by_class(edge_values.field_values(p, s.spec.fp.limbs)).items()
+    }
 
 
 def _draw(choices: Choices, s: Subject) -> Case:
@@ -145,7 +148,8 @@ class PointBatch(Batch):
             else:
                 truth = oracle.is_on_curve(group, case.q)
             zero, one = group.field.lift(0), group.field.lift(1)
-            return self._memory(s, [(one if truth else zero, zero, zero, zero)])[0]
+            row: Rows = self._memory(s, [(one if truth else zero, zero, zero, zero)])[0]
+            return row
         if self.op in ("dbl_affine", "from_affine"):
             point = case.q if self.op == "from_affine" else oracle.double(group, case.q)
         else:

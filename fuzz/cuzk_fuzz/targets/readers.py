@@ -53,7 +53,8 @@ def _damage(choices: Choices, data: bytes) -> bytes:
             data = data[:aligned] + choices.pick(_WORDS).to_bytes(4, "little") + data[aligned + 4 :]
         elif kind == 4:
             old = int.from_bytes(data[aligned : aligned + 4], "little")
-            data = data[:aligned] + ((old + choices.pick((1, -1, 2, 256))) & 0xFFFFFFFF).to_bytes(4, "little") + data[aligned + 4 :]
+            new = (old + choices.pick((1, -1, 2, 256))) & 0xFFFFFFFF
+            data = data[:aligned] + new.to_bytes(4, "little") + data[aligned + 4 :]
         elif kind == 5:
             data = data[:aligned] + b"\xff" * choices.pick((8, 32, 48)) + data[aligned + 8 :]
         elif kind == 6:
@@ -98,7 +99,9 @@ class File:
         if new == old:
             return "R.valid"
         if len(new) != len(old):
-            return "R.truncated" if old.startswith(new) else "R.longer" if len(new) > len(old) else "R.shorter"
+            return (
+                "R.truncated" if old.startswith(new) else "R.longer" if len(new) > len(old) else "R.shorter"
+            )
         changed = [i for i in range(len(old)) if old[i] != new[i]]
         if len(changed) == 1:
             return "R.one_byte"
@@ -173,7 +176,9 @@ class ReadersBatch(Batch):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of to_json."""
         kind = data["subject"]
-        files = [File(kind, f["curve"], f["seed"], bytes.fromhex(f["bytes"])) for f in data["inputs"]["files"]]
+        files = [
+            File(kind, f["curve"], f["seed"], bytes.fromhex(f["bytes"])) for f in data["inputs"]["files"]
+        ]
         return cls(kind, tuple(files))
 
 

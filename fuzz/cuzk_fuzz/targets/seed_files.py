@@ -43,7 +43,9 @@ def _r1cs(curve: Curve, seed: int) -> bytes:
     system, _ = _system(curve, seed)
     n8 = curve.fr.nbytes
     header = le(n8, 4) + le(curve.r, n8)
-    header += struct.pack("<IIIIQI", system.num_variables, 1, 0, 2, system.num_variables, system.num_constraints)
+    header += struct.pack(
+        "<IIIIQI", system.num_variables, 1, 0, 2, system.num_variables, system.num_constraints
+    )
     body = b""
     for rows in zip(system.a, system.b, system.c, strict=True):
         for row in rows:
@@ -77,7 +79,9 @@ def _zkey(curve: Curve, seed: int) -> bytes:
     entries = [(m, i, col, v) for m, rows in enumerate((system.a, system.b)) for i, row in enumerate(rows)
                for col, v in row]  # fmt: skip
     entries += [(0, system.num_constraints + j, j, 1) for j in range(system.num_public + 1)]
-    stored = [struct.pack("<III", m, i, col) + le(v * pow(2, 128 * n8 // 8, r) % r, n8) for m, i, col, v in entries]
+    stored = [
+        struct.pack("<III", m, i, col) + le(v * pow(2, 128 * n8 // 8, r) % r, n8) for m, i, col, v in entries
+    ]
     private = variables - system.num_public - 1
     return container(b"zkey", 1, [
         (1, le(1, 4)), (2, header), (4, le(len(stored), 4) + b"".join(stored)),

@@ -64,7 +64,9 @@ class SpmvBatch(Batch):
         for _ in range(n):
             if choices.one_in(3):
                 count = choices.below(6)
-                rows.append(tuple((choices.below(columns), choices.pick_class(numbers)) for _ in range(count)))
+                rows.append(
+                    tuple((choices.below(columns), choices.pick_class(numbers)) for _ in range(count))
+                )
             else:
                 rows.append(tuple(choices.pick_class(pool[choices.below(4)])))
         return cls(curve.name, tuple(rows), w, long_row, padding)

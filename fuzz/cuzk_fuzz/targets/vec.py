@@ -30,7 +30,16 @@ _WINDOW = 8  # of class K; nothing here has windows
 _BINARY: dict[str, Callable[..., Array]] = {
     "fr_add": fr_vec.fr_add, "fr_sub": fr_vec.fr_sub, "fr_mul": fr_vec.fr_mul,
 }  # fmt: skip
-OPS = (*_BINARY, "fr_mul_sub", "fr_scale", "fr_scale_powers", "batch_inverse", "to_mont", "from_mont", "classify")
+OPS = (
+    *_BINARY,
+    "fr_mul_sub",
+    "fr_scale",
+    "fr_scale_powers",
+    "batch_inverse",
+    "to_mont",
+    "from_mont",
+    "classify",
+)
 #: Operations that look at every element and refuse those that are not reduced.
 _CHECKED = ("to_mont", "from_mont")
 
@@ -82,7 +91,7 @@ class VecBatch(Batch):
     @property
     def num_cases(self) -> int:
         """Elements."""
-        return self.values.shape[1]
+        return len(self.values[0])
 
     @property
     def words_per_element(self) -> int:
@@ -121,14 +130,14 @@ class VecBatch(Batch):
         calls: dict[str, Callable[[], Array]] = {
             "fr_mul_sub": lambda: fr_vec.fr_mul_sub(device, curve, a, b, c, factor=self.factor),
             "fr_scale": lambda: fr_vec.fr_scale(device, curve, a, self.factor),
-            "fr_scale_powers": lambda: self._powers(device, a),
+            "fr_scale_powers": lambda: self._powers(device),
             "batch_inverse": lambda: fr_vec.batch_inverse(device, curve, a),
             "to_mont": lambda: fr_vec.to_mont(device, curve, a),
             "from_mont": lambda: fr_vec.from_mont(device, curve, a),
         }
         return np.asarray(device.download(calls[self.op]()))
 
-    def _powers(self, device: Device, a: Array) -> Array:
+    def _powers(self, device: Device) -> Array:
         """Elements times powers of the factor: of a whole vector, which has a power of two elements."""
         n, limbs = self.num_cases, self.curve.fr.limbs
         padded = np.zeros((1 << max(0, n - 1).bit_length(), limbs), np.uint64)
@@ -137,7 +146,7 @@ class VecBatch(Batch):
 
     def _run_aliased(self, device: Device) -> Rows:
         n = self.num_cases
-        name, *places = self.alias
+        places = self.alias[1:]
         buffer = np.zeros((3 * n + 1, self.curve.fr.limbs), np.uint64)
         for place, values in reversed(list(zip(places[:2], self.values, strict=False))):
             buffer[place : place + n] = values
@@ -159,7 +168,9 @@ class VecBatch(Batch):
             return np.array([codes.get(i, 0) for i in range(n)], np.uint64).reshape(n, 1)
         if self.op in _CHECKED:
             convert = fields.to_mont if self.op == "to_mont" else fields.from_mont
-            return ints_to_limbs([convert(v, r, curve.fr.limbs) for v in limbs_to_ints(self.values[0])], curve.fr.limbs)
+            return ints_to_limbs(
+                [convert(v, r, curve.fr.limbs) for v in limbs_to_ints(self.values[0])], curve.fr.limbs
+            )
         results: dict[str, Callable[[], list[int]]] = {
             "fr_add": lambda: vec.vec_add(a, b, r),
             "fr_sub": lambda: vec.vec_sub(a, b, r),
@@ -199,7 +210,9 @@ class VecBatch(Batch):
     @property
     def size(self) -> tuple[int, ...]:
         """Elements, bits set."""
-        return self.num_cases, sum(v.bit_count() for v in limbs_to_ints(self.values.reshape(-1, self.values.shape[2])))
+        return self.num_cases, sum(
+            v.bit_count() for v in limbs_to_ints(self.values.reshape(-1, self.values.shape[2]))
+        )
 
     def smaller(self) -> Iterator[Self]:
         """Fewer elements at either end, and zeros."""
