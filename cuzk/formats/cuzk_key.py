@@ -9,9 +9,10 @@ docs/formats.md.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,17 +67,28 @@ def save_cuzk_key(path: PathLike, key: ProvingKey, *, overwrite: bool = False) -
     Raises:
         InputError: The target exists, or its directory is not writable.
     """
+    with atomic_write(path, overwrite=overwrite) as file:
+        _write(file, key)
+
+
+def cuzk_key_to_bytes(key: ProvingKey) -> bytes:
+    """The bytes of ``save_cuzk_key``."""
+    buffer = io.BytesIO()
+    _write(buffer, key)
+    return buffer.getvalue()
+
+
+def _write(file: BinaryIO, key: ProvingKey) -> None:
     arrays = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")) for name, array in _arrays(key)
     }
     header = _header_bytes(key, arrays)
-    with atomic_write(path, overwrite=overwrite) as file:
-        file.write(MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little"))
-        file.write(hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header)
-        for array in arrays.values():
-            file.write(bytes(-file.tell() % ALIGNMENT))
-            file.write(array.reshape(-1).view(np.uint8).data)
+    file.write(MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little"))
+    file.write(hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header)
+    for array in arrays.values():
         file.write(bytes(-file.tell() % ALIGNMENT))
+        file.write(array.reshape(-1).view(np.uint8).data)
+    file.write(bytes(-file.tell() % ALIGNMENT))
 
 
 def _header_bytes(key: ProvingKey, arrays: dict[str, NDArray[Any]]) -> bytes:
@@ -127,8 +139,28 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
     """
     if verify not in get_args(Verify):
         raise RangeError(f"unknown verify mode {verify!r}", limit=f"one of {', '.join(get_args(Verify))}")
+    return _checked(path, map_file(path), verify, strict)
+
+
+def cuzk_key_from_bytes(data: bytes, *, strict: bool = False) -> ProvingKey:
+    """Read a key from the bytes of its file, with all checks.
+
+    Args:
+        data: What ``cuzk_key_to_bytes`` or a file gave.
+        strict: As in load_cuzk_key.
+
+    Returns:
+        The key; its arrays are read-only views of data.
+
+    Raises:
+        As load_cuzk_key.
+    """
+    return _checked("key from bytes", np.frombuffer(data, np.uint8), "all", strict)
+
+
+def _checked(path: PathLike, data: ByteArray, verify: Verify, strict: bool) -> ProvingKey:
     with naming_file(path):
-        key, header = _load(path, verify)
+        key, header = _load(path, data, verify)
         key.check_binding_rows()
         key.check_degenerate(strict=strict)
     is_small = key.a.nnz + key.b.nnz <= SMALL_BYTES
@@ -143,8 +175,7 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
     return key
 
 
-def _load(path: PathLike, verify: Verify) -> tuple[ProvingKey, KeyHeader]:
-    data = map_file(path)
+def _load(path: PathLike, data: ByteArray, verify: Verify) -> tuple[ProvingKey, KeyHeader]:
     header = read_header(path, data)
     curve = header.curve
     arrays = {

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.curves import CURVES
-from cuzk.errors import FormatError
-from cuzk.formats import cuzk_key, r1cs, wtns, zkey
+from cuzk.errors import FormatError, InputError
+from cuzk.formats import cuzk_key, params, r1cs, wtns, zkey
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import map_file, read_container
 from cuzk.formats.json_proof import parse_proof, parse_public, parse_vkey
 from cuzk.formats.key_header import MAGIC as CUZK_KEY_MAGIC
-from cuzk.formats.proof_bytes import decode_proof, proof_size
+from cuzk.formats.proof_encodings import decode_proof, proof_size
 from cuzk.formats.strict_json import read_json
 from cuzk.keys import ProvingKey
+from cuzk.relation import R1CS
 
 KINDS = {
     "r1cs": "circuit (circom .r1cs)",
@@ -24,6 +25,8 @@ KINDS = {
     "zkey": "proving key (snarkjs .zkey)",
     "ptau": "powers of tau (snarkjs .ptau; recognised, not read)",
     "cuzk_key": "proving key (cuzk)",
+    "params": "proving key (bellperson .params)",
+    "bellman_vk": "verification key (bellperson .vk)",
     "vkey_json": "verification key (snarkjs JSON)",
     "proof_json": "proof (snarkjs JSON)",
     "public_json": "public inputs (snarkjs JSON)",
@@ -74,6 +77,10 @@ def detect(path: PathLike) -> str:
         return _kind_of_json(read_json(path), path)
     if len(data) in {proof_size(CURVES[name]) for name in ("bls12_381", "bn254")}:
         return "proof_bytes"
+    if params.is_params(data) or Path(path).suffix == ".params":
+        return "params"
+    if params.is_vk(data) or Path(path).suffix == ".vk":
+        return "bellman_vk"
     raise FormatError(
         f"not a file that cuzk knows: it has {len(data)} bytes and starts with {start[:8]!r}",
         path=path,
@@ -96,13 +103,27 @@ def _kind_of_json(value: Any, path: PathLike) -> str:
     )
 
 
-def load_key(path: PathLike, *, strict: bool = False) -> ProvingKey:
+def load_key(path: PathLike, *, circuit: R1CS | None = None, strict: bool = False) -> ProvingKey:
     """Read a proving key of any supported kind.
+
+    Args:
+        path: The key.
+        circuit: The circuit; a .params cannot be read without it, other keys do not need it.
+        strict: Refuse a key nobody contributed to; else it gives a SecurityWarning.
 
     Raises:
         FormatError: Not a proving key, or damaged.
+        InputError: A .params without its circuit.
     """
     kind = detect(path)
+    if kind == "params":
+        if circuit is None:
+            raise InputError(
+                "a .params says nothing about its circuit",
+                where=str(path),
+                remedy="give the circuit, too (--circuit C.r1cs)",
+            )
+        return params.load_params(path, circuit, strict=strict)
     if kind == "zkey":
         return zkey.load_zkey(path, strict=strict)
     if kind == "cuzk_key":
@@ -110,7 +131,7 @@ def load_key(path: PathLike, *, strict: bool = False) -> ProvingKey:
     raise FormatError(
         f"not a proving key but: {KINDS[kind]}",
         path=path,
-        limit="a .zkey or a cuzk key",
+        limit="a .zkey, a .params or a cuzk key",
         remedy="name the key file",
     )
 
@@ -164,6 +185,7 @@ def _describe_key(key: ProvingKey) -> Described:
         "domain": f"2^{key.log_domain}",
         "h form": key.h_form,
         "root convention": key.root_convention,
+        **({"row order": "renumbered"} if key.is_renumbered else {}),
         "matrix C": "yes" if key.c is not None else "no",
         "circuit digest": key.circuit_digest,
     }
@@ -174,6 +196,20 @@ def _describe_zkey(path: PathLike) -> Described:
     container = read_container(path, zkey.MAGIC, zkey.VERSION, frozenset(range(1, 11)))
     curve, details = _describe_key(key)
     return curve, details | {"contributions": zkey.count_contributions(container, key.curve)}
+
+
+def _describe_params(path: PathLike) -> Described:
+    counts = params.scan_params(path).counts
+    return params.CURVE.name, {
+        "public": counts["ic"] - 1,
+        "private variables": counts["l_query"],
+        "h form": "monomial",
+        **{f"points in {name}": count for name, count in counts.items()},
+    }
+
+
+def _describe_bellman_vk(path: PathLike) -> Described:
+    return params.CURVE.name, {"public": params.load_vk(path).num_public}
 
 
 def _describe_vkey(path: PathLike) -> Described:
@@ -208,6 +244,8 @@ _DESCRIBE: dict[str, Callable[[PathLike], Described]] = {
     "zkey": _describe_zkey,
     "ptau": _describe_ptau,
     "cuzk_key": lambda path: _describe_key(cuzk_key.load_cuzk_key(path, verify="all")),
+    "params": _describe_params,
+    "bellman_vk": _describe_bellman_vk,
     "vkey_json": _describe_vkey,
     "proof_json": lambda path: (parse_proof(read_json(path), None, path).curve.name, {}),
     "public_json": _describe_public,

@@ -1,4 +1,4 @@
-"""Proofs as bytes: A || B || C with compressed points, 192 bytes on BLS12-381 and 128 on BN254.
+"""Compressed points; a proof A || B || C of them has 192 bytes on BLS12-381 and 128 on BN254.
 
 A compressed point is x, big-endian (Fp2: c1 before c0), with flags in the top bits of the first byte. A point
 is "larger" if its y is the larger one of y and -y as an integer; in Fp2 c1 decides, and c0 only where c1 is
@@ -15,49 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cuzk.curves import Curve, GroupSpec
+from cuzk.curves import GroupSpec
 from cuzk.errors import FormatError, NotOnCurveError
 from cuzk.limbs import AffinePoint
-from cuzk.proof import Proof
-
-
-def proof_size(curve: Curve) -> int:
-    """Bytes of an encoded proof."""
-    return 4 * curve.fp.nbytes
-
-
-def encode_proof(proof: Proof) -> bytes:
-    """A || B || C, compressed.
-
-    Args:
-        proof: Its points must be on the curve, else decoding gives other points.
-
-    Returns:
-        proof_size(curve) bytes.
-    """
-    curve, (a, b, c) = proof.curve, proof.to_ints()
-    return encode_point(curve.g1, a) + encode_point(curve.g2, b) + encode_point(curve.g1, c)
-
-
-def decode_proof(curve: Curve, data: bytes) -> Proof:
-    """The inverse of encode_proof.
-
-    Raises:
-        FormatError: Wrong length, wrong flags, a coordinate >= p, or infinity not in its one form.
-        NotOnCurveError: No point has such an x.
-    """
-    size, width = proof_size(curve), curve.fp.nbytes
-    if len(data) != size:
-        raise FormatError(
-            f"a proof of {len(data)} bytes",
-            limit=f"exactly {size} bytes on {curve.name}",
-            remedy="pass one proof",
-        )
-    a, b, c = (
-        decode_point(group, data[start : start + group.degree * width], offset=start)
-        for group, start in ((curve.g1, 0), (curve.g2, width), (curve.g1, 3 * width))
-    )
-    return Proof.from_ints(curve, a, b, c)
 
 
 def _flags(group: GroupSpec) -> tuple[int, int, int, int]:
@@ -65,7 +25,8 @@ def _flags(group: GroupSpec) -> tuple[int, int, int, int]:
     return (0xE0, 0x80, 0xA0, 0xC0) if group.fp.spare_bits >= 3 else (0xC0, 0x80, 0xC0, 0x40)
 
 
-def _is_larger(group: GroupSpec, y: Any) -> bool:
+def is_larger(group: GroupSpec, y: Any) -> bool:
+    """Whether y is the larger one of y and -y, as an integer; in Fp2 c1 decides, c0 only where c1 is 0."""
     half = group.fp.modulus // 2
     if group.degree == 1:
         return bool(y > half)
@@ -87,7 +48,7 @@ def encode_point(group: GroupSpec, point: AffinePoint) -> bytes:
     x, y = point
     parts = (x,) if group.degree == 1 else (x[1], x[0])
     raw = bytearray(b"".join(part.to_bytes(width, "big") for part in parts))
-    raw[0] |= larger if _is_larger(group, y) else smaller
+    raw[0] |= larger if is_larger(group, y) else smaller
     return bytes(raw)
 
 
@@ -131,7 +92,7 @@ def decode_point(group: GroupSpec, data: bytes, *, offset: int = 0) -> AffinePoi
     y = group.plain.sqrt(group.plain.rhs(x))
     if y is None:
         raise NotOnCurveError(f"no point of {group.full_name} has this x", where=f"byte {offset}")
-    if _is_larger(group, y) != (flag == larger):
+    if is_larger(group, y) != (flag == larger):
         if y == group.plain.neg_coord(y):
             raise FormatError(
                 "y is 0, which has no larger twin", offset=offset, limit=f"flags 0x{smaller:02x}"

@@ -1,4 +1,4 @@
-"""Read snarkjs's groth16 .zkey files, version 1, on both curves.
+"""Read snarkjs's groth16 .zkey files, version 1, on both curves; zkey_write.py writes them.
 
 Points are affine, uncompressed, Montgomery, little-endian. The circuit's coefficients are stored as coef *
 R^2 and become Montgomery form here. Matrix C is not in the file. Keys read from a .zkey have odd-Lagrange H
@@ -234,3 +234,15 @@ def count_contributions(container: Container, curve: Curve) -> int:
         reader.take(reader.u32("size of the parameters"), "contribution parameters")
     reader.expect_end()
     return count
+
+
+def read_ceremony(path: PathLike) -> bytes:
+    """The content of section 10: circuit hash and contributions, which a ProvingKey does not keep.
+
+    Raises:
+        FormatError: The file does not parse.
+    """
+    container = read_container(path, MAGIC, VERSION, frozenset(range(1, 11)))
+    count_contributions(container, read_header(container).curve)
+    reader = container.section(10)
+    return reader.take(reader.left, "contributions").tobytes()
