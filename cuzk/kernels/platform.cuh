@@ -118,7 +118,11 @@ inline constexpr const char* COUNTER_NAMES[NUM_COUNTERS] = {"fp_mul", "fp_sqr", 
                                                             "ec_add", "ec_madd", "ec_dbl"};
 /// The emulator runs every block on one OS thread, so plain increments are exact.
 inline u64 op_counters[NUM_COUNTERS] = {};
+#if defined(__SANITIZE_THREAD__)  // which takes fibers for threads
+#define CUZK_COUNT(id) (void)__atomic_fetch_add(&::cuzk::op_counters[(id)], 1, __ATOMIC_RELAXED)
+#else
 #define CUZK_COUNT(id) (void)(++::cuzk::op_counters[(id)])
+#endif
 #else
 #define CUZK_COUNT(id) (void)0
 #endif

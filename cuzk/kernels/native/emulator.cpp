@@ -16,6 +16,7 @@ void thread_main(void* raw) {
     EmuExec ex{thread};
     owner->launch.kernel(ex, owner->launch.args);
     thread->wait = Wait::DONE;
+    fiber_release(&thread->block->shared);
     fiber_release(&owner->launch_end);
 }
 
@@ -89,6 +90,7 @@ void Emulator::raise(u32 code, u64 index) {
 
 void Emulator::wait(EmuThread& thread, Wait what) {
     thread.wait = what;
+    fiber_release(&launch_end);  // a fault may end the launch here, and the next one reuses memory and stacks
     thread.fiber.yield();
 }
 
@@ -98,6 +100,7 @@ void Emulator::preempt(EmuThread& thread) {
 }
 
 void Emulator::load(EmuBlock& block, u32 index) {
+    fiber_acquire(&block.shared);  // the threads that start now take over the memory of a block that has ended
     block.owner = this;
     block.index = index;
     block.shared.assign(launch.shared_bytes + 64, POISON);
