@@ -8,7 +8,20 @@ from typing import Annotated, Any
 import typer
 
 from cuzk import __version__
-from cuzk.cli import bench, circuit, doctor, info, key, perf, prove, setup, variants, verify
+from cuzk.cli import (
+    bench,
+    circuit,
+    doctor,
+    info,
+    key,
+    key_convert,
+    key_export,
+    perf,
+    prove,
+    setup,
+    variants,
+    verify,
+)
 from cuzk.cli.guard import guard
 from cuzk.cli.help_text import epilog
 
@@ -63,9 +76,11 @@ _add(app, "setup", setup.setup, setup.EXAMPLES)
 _add(app, "prove", prove.prove, prove.EXAMPLES)
 _add(app, "verify", verify.verify, verify.EXAMPLES)
 _add(app, "info", info.info, info.EXAMPLES)
-_keys = _subgroup("key", "Look at proving keys and check them in full.")
+_keys = _subgroup("key", "Look at proving keys, check them in full, convert and export them.")
 _add(_keys, "info", key.key_info, key.INFO_EXAMPLES)
 _add(_keys, "check", key.key_check, key.CHECK_EXAMPLES)
+_add(_keys, "convert", key_convert.key_convert, key_convert.EXAMPLES)
+_add(_keys, "export", key_export.key_export, key_export.EXAMPLES)
 _circuits = _subgroup("circuit", "Look at circuits.")
 _add(_circuits, "info", circuit.circuit_info, circuit.EXAMPLES)
 _add(app, "doctor", doctor.doctor, doctor.EXAMPLES)

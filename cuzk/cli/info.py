@@ -54,6 +54,8 @@ _CHECKS = {
     "zkey": "structure, coordinates below p, not degenerate; `cuzk key check` checks the points",
     "ptau": "structure only",
     "cuzk_key": "structure, all checksums, coordinates below p, not degenerate",
+    "params": "structure, coordinates below p, no infinity; `cuzk key check` checks the points",
+    "bellman_vk": "structure, coordinates below p, not degenerate; not whether points are on the curve",
     "vkey_json": "structure, coordinates below p, not degenerate; `cuzk verify` checks the points",
     "proof_json": "structure, coordinates below p; `cuzk verify` checks the points",
     "public_json": "structure, values below the largest r",

@@ -10,6 +10,7 @@ import typer
 
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
+from cuzk.cli.key_files import KeyArgument
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
@@ -27,10 +28,8 @@ _ALWAYS = (
     "structure", "coordinates below p", "matrices and binding rows", "not degenerate", "delta is not gamma"
 )  # fmt: skip
 
-_KeyArgument = Annotated[Path, typer.Argument(metavar="KEY", help="Proving key: .zkey or cuzk key.")]
 
-
-def key_info(key: _KeyArgument, as_json: JsonOption = False) -> None:
+def key_info(key: KeyArgument, as_json: JsonOption = False) -> None:
     """Say what a proving key holds."""
     _require_key(key)
     facts = file_facts(key)
@@ -41,9 +40,12 @@ def key_info(key: _KeyArgument, as_json: JsonOption = False) -> None:
 
 
 def key_check(
-    key: _KeyArgument,
+    key: KeyArgument,
     circuit: Annotated[
-        Path | None, typer.Option("--circuit", metavar="C.r1cs", help="Check that the key is this circuit's.")
+        Path | None,
+        typer.Option(
+            "--circuit", metavar="C.r1cs", help="Check that the key is this circuit's; needed for a .params."
+        ),
     ] = None,
     device: DeviceOption = "auto",
     as_json: JsonOption = False,
@@ -59,16 +61,16 @@ def key_check(
     start = time.perf_counter()
     where = open_device(device)
     from cuzk.cli.loading import curve_checker, load_proving_key, subgroup_checker
+    from cuzk.formats import load_r1cs
 
-    loaded = load_proving_key(key, where, strict=True, quiet=True)
+    r1cs = None if circuit is None else load_r1cs(circuit)
+    loaded = load_proving_key(key, where, circuit=r1cs, strict=True, quiet=True)
     # Of a cuzk key too: a checksum says what was written, not that it was right.
     loaded.check_points(curve_checker(where))
     loaded.check_points(subgroup_checker(where), NotInSubgroupError)
     checks = [*_ALWAYS, "points on the curve", "points in the subgroup"]
-    if circuit is not None:
-        from cuzk.formats import load_r1cs
-
-        loaded.check_circuit(load_r1cs(circuit))
+    if r1cs is not None:
+        loaded.check_circuit(r1cs)
         checks.append("made for this circuit")
     num_points = sum(points.nbytes // group.affine_bytes for _, group, points in loaded.points())
     _print(key, where.name, checks, num_points, time.perf_counter() - start, as_json)
@@ -79,9 +81,9 @@ def _require_key(path: Path) -> None:
     from cuzk.formats import detect
 
     kind = detect(path)
-    if kind not in ("zkey", "cuzk_key"):
+    if kind not in ("zkey", "params", "cuzk_key"):
         raise FormatError(
-            f"not a proving key but a file of kind {kind}", path=path, limit="a .zkey or a cuzk key",
+            f"not a proving key but a file of kind {kind}", path=path, limit="a .zkey, a .params or a cuzk key",
             remedy="see `cuzk info FILE`",
         )  # fmt: skip
 

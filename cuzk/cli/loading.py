@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cuzk.curves import Curve, GroupSpec
     from cuzk.device import Device
     from cuzk.keys import ProvingKey
+    from cuzk.relation import R1CS
     from cuzk.telemetry import Recorder
 
 __all__ = ["curve_checker", "load_kernels", "load_proving_key", "require_curve", "subgroup_checker"]
@@ -41,15 +42,18 @@ def load_kernels(device: Device, curve: Curve, recorder: Recorder) -> None:
             device.load(curve.name)
 
 
-def load_proving_key(path: Path, device: Device, *, strict: bool = False, quiet: bool = False) -> ProvingKey:
+def load_proving_key(
+    path: Path, device: Device, *, circuit: R1CS | None = None, strict: bool = False, quiet: bool = False
+) -> ProvingKey:
     """Read a proving key and check its points as far as its origin asks for.
 
     A key of our own format is compared with its checksums, all of it. Of any other key every point is checked
     to be on the curve; the subgroup is not checked here, which a line on stderr says.
 
     Args:
-        path: A .zkey or a cuzk key.
+        path: A .zkey, a .params or a cuzk key.
         device: Where points are checked.
+        circuit: The circuit, which a .params needs.
         strict: Refuse a key that nobody contributed to.
         quiet: Leave out the line.
 
@@ -62,7 +66,7 @@ def load_proving_key(path: Path, device: Device, *, strict: bool = False, quiet:
 
     if detect(path) == "cuzk_key":
         return load_cuzk_key(path, verify="all", strict=strict)
-    key = load_key(path, strict=strict)
+    key = load_key(path, circuit=circuit, strict=strict)
     key.check_points(curve_checker(device))
     if not quiet:
         note(

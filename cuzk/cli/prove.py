@@ -73,7 +73,9 @@ class _Result:
 
 
 def prove(
-    key: Annotated[Path, typer.Option("--key", metavar="KEY", help="Proving key: .zkey or cuzk key.")],
+    key: Annotated[
+        Path, typer.Option("--key", metavar="KEY", help="Proving key: .zkey, .params or cuzk key.")
+    ],
     witness: Annotated[Path, typer.Option("--witness", metavar="W.wtns", help="Witness.")],
     proof: Annotated[Path, typer.Option("--proof", metavar="proof.json", help="Proof to write.")],
     public: Annotated[Path, typer.Option("--public", metavar="public.json", help="Public inputs to write.")],
@@ -82,7 +84,7 @@ def prove(
         typer.Option(
             "--circuit",
             metavar="C.r1cs",
-            help="The circuit: names the constraint that a wrong witness breaks.",
+            help="The circuit: needed with a .params; names the constraint that a wrong witness breaks.",
         ),
     ] = None,
     proof_bytes: Annotated[
@@ -185,11 +187,12 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
     device = open_device(request.device, progress.kernel_build)
     load_kernels(device, witness.curve, recorder)
     with recorder.phase("key_load"):
-        key = load_proving_key(request.file("--key"), device)
-        key.check_witness(witness)
         circuit = None
         if request.inputs["--circuit"] is not None:
             circuit = load_r1cs(request.file("--circuit"))
+        key = load_proving_key(request.file("--key"), device, circuit=circuit)
+        key.check_witness(witness)
+        if circuit is not None:
             require_curve(circuit.curve, key.curve, request.file("--circuit"), "circuit")
     prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
     proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)

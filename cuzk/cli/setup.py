@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuzk.cli.help_text import epilog
+from cuzk.cli.key_files import check_word
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import note, print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs
@@ -46,6 +47,12 @@ def setup(
             help="Derive all secrets from N: the same keys each time, and no security.",
         ),
     ] = None,
+    roots: Annotated[
+        str,
+        typer.Option(
+            "--roots", metavar="ROOTS", help="Whose roots of unity number the rows: snarkjs or bellman."
+        ),
+    ] = "snarkjs",
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -53,7 +60,10 @@ def setup(
 
     This is a single-party set-up: whoever runs it could forge proofs. It refuses to overwrite files.
     """
+    from cuzk.curves import ROOT_CONVENTIONS
+
     check_device_name(device)
+    check_word(roots, ROOT_CONVENTIONS, "--roots")
     inputs = {"CIRCUIT": circuit}
     check_inputs(inputs)
     check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
@@ -66,7 +76,7 @@ def setup(
     title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
     with Progress(title, SETUP_STEPS) as progress:
         where = open_device(device, progress.kernel_build)
-        made = _run(r1cs, where, insecure_seed, progress)
+        made = _run(r1cs, where, insecure_seed, roots, progress)
         _write(made, key, vkey, force)
     report = _report(made, where, key, vkey, time.perf_counter() - start)
     if as_json:
@@ -75,7 +85,7 @@ def setup(
         print_facts(report)
 
 
-def _run(r1cs: R1CS, device: Device, seed: int | None, progress: Any) -> ProvingKey:
+def _run(r1cs: R1CS, device: Device, seed: int | None, roots: str, progress: Any) -> ProvingKey:
     from cuzk.cli.loading import load_kernels
     from cuzk.errors import SecurityWarning
     from cuzk.groth16 import ToxicWaste
@@ -92,16 +102,23 @@ def _run(r1cs: R1CS, device: Device, seed: int | None, progress: Any) -> Proving
         )
         waste = ToxicWaste.from_seed(r1cs.curve, seed)
     load_kernels(device, r1cs.curve, recorder)
-    return make_keys(r1cs, device, toxic_waste=waste, recorder=recorder)
+    return make_keys(
+        r1cs,
+        device,
+        toxic_waste=waste,
+        root_convention=roots,  # type: ignore[arg-type]
+        recorder=recorder,
+    )
 
 
 def _write(made: ProvingKey, key: Path, vkey: Path, force: bool) -> None:
     """Write both files; if the key cannot be written, the verifying key does not appear either."""
     from cuzk.formats import atomic_write, save_cuzk_key, vkey_to_json
     from cuzk.formats.json_proof import dump_json
+    from cuzk.groth16.alpha_beta import alpha_beta_of
 
     with atomic_write(vkey, overwrite=force) as file:
-        file.write(dump_json(vkey_to_json(made.verifying_key())))
+        file.write(dump_json(vkey_to_json(made.verifying_key(), alpha_beta_of(made.curve))))
         save_cuzk_key(key, made, overwrite=force)
 
 

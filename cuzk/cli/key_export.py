@@ -1,0 +1,116 @@
+"""``cuzk key export``: a proving key as a file of another program."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cuzk.cli.help_text import epilog
+from cuzk.cli.key_files import (
+    CircuitOption,
+    FileRootsOption,
+    ForceOption,
+    KeyArgument,
+    check_word,
+    read_checked,
+)
+from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
+from cuzk.cli.output import note, print_facts, print_json
+from cuzk.cli.paths import check_inputs, check_outputs
+
+if TYPE_CHECKING:
+    from cuzk.device import Device
+    from cuzk.keys import ProvingKey
+
+__all__ = ["EXAMPLES", "FORMATS", "key_export"]
+
+FORMATS = ("zkey", "params", "vk", "vkey")
+
+EXAMPLES = epilog(
+    "cuzk key export circuit.cuzk --format zkey --out circuit.zkey",
+    "cuzk key export circuit.cuzk --format params --out circuit.params",
+    "cuzk key export circuit.zkey --format vkey --out vkey.json",
+)
+
+
+def key_export(
+    key: KeyArgument,
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="zkey (snarkjs), params or vk (bellperson), vkey (snarkjs's verification key).",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")],
+    circuit: CircuitOption = None,
+    any_roots: Annotated[
+        bool,
+        typer.Option(
+            "--any-roots",
+            help="Write a .params that bellperson cannot use, of a key whose rows are numbered by other roots.",
+        ),
+    ] = False,
+    file_roots: FileRootsOption = "bellman",
+    device: DeviceOption = "auto",
+    force: ForceOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a proving key, or its verifying key, for another program.
+
+    H bases and roots of unity are converted to what the format has.
+    """
+    from cuzk.curves import ROOT_CONVENTIONS
+
+    check_device_name(device)
+    check_word(format_, FORMATS, "--format")
+    check_word(file_roots, ROOT_CONVENTIONS, "--file-roots")
+    inputs = {"KEY": key, "--circuit": circuit}
+    check_inputs(inputs)
+    check_outputs({"--out": out}, inputs, overwrite=force)
+    start = time.perf_counter()
+    where = open_device(device)
+    loaded = read_checked(key, circuit, file_roots, where)
+    _write(loaded, key, out, format_, where, any_roots, force)
+    report: dict[str, Any] = {
+        "file": str(out),
+        "format": format_,
+        "curve": loaded.curve.name,
+        "bytes": out.stat().st_size,
+        "device": where.name,
+        "seconds": round(time.perf_counter() - start, 3),
+    }
+    if as_json:
+        print_json(report)
+    else:
+        print_facts(report)
+
+
+def _write(
+    key: ProvingKey, source: Path, out: Path, format_: str, device: Device, any_roots: bool, force: bool
+) -> None:
+    from cuzk import formats
+    from cuzk.groth16.alpha_beta import alpha_beta_of
+    from cuzk.groth16.convert import convert
+
+    if format_ == "vk":
+        formats.save_vk(out, key, overwrite=force)
+    elif format_ == "vkey":
+        formats.save_vkey(out, key.verifying_key(), alpha_beta_of(key.curve))
+    elif format_ == "params":
+        made = convert(key, device, h_form="monomial")
+        formats.save_params(out, made, any_roots=any_roots, overwrite=force)
+        if made.root_convention != "bellman" or made.is_renumbered:
+            note(f"{out}: for cuzk alone; read it with --file-roots snarkjs")
+    else:
+        made = convert(key, device, h_form="odd_lagrange", root_convention="snarkjs")
+        ceremony = None
+        if formats.detect(source) == "zkey" and made.h_query is key.h_query:
+            ceremony = formats.read_ceremony(source)
+        else:
+            note(f"{out}: lists no contributions; keep {source} if others must check how the key was made")
+        formats.save_zkey(out, made, ceremony=ceremony, overwrite=force)

@@ -1,0 +1,74 @@
+"""What the commands that make one key file from another share: options, and reading a key with all its checks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuzk.cli.output import note
+from cuzk.errors import InputError, NotInSubgroupError
+
+if TYPE_CHECKING:
+    from cuzk.device import Device
+    from cuzk.keys import ProvingKey
+
+__all__ = ["CircuitOption", "FileRootsOption", "ForceOption", "KeyArgument", "check_word", "read_checked"]
+
+KeyArgument = Annotated[
+    Path, typer.Argument(metavar="KEY", help="Proving key: .zkey, .params (with --circuit) or cuzk key.")
+]
+CircuitOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--circuit",
+        metavar="C.r1cs",
+        help="The key's circuit; needed for a .params, gives a .zkey its matrix C.",
+    ),
+]
+FileRootsOption = Annotated[
+    str,
+    typer.Option(
+        "--file-roots",
+        metavar="ROOTS",
+        help="Whose roots number the rows of a .params: bellman, or snarkjs if it came from a .zkey.",
+    ),
+]
+ForceOption = Annotated[bool, typer.Option("--force", help="Replace an existing file.")]
+
+
+def check_word(word: str | None, allowed: Sequence[str], option: str) -> None:
+    """Check that the word of an option is one of those there are, if it was given.
+
+    Raises:
+        InputError: It is not.
+    """
+    if word is not None and word not in allowed:
+        raise InputError(f"there is no {word!r}", where=option, limit=f"possible: {', '.join(allowed)}")
+
+
+def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Device) -> ProvingKey:
+    """Read a key of any kind for writing it in another form.
+
+    A key that was not made here has every point checked, also for the subgroup: the new file will be taken
+    as checked. With a circuit the key is checked to be its, and gets its matrix C.
+
+    Raises:
+        InputError: The key fails a check, or is a .params without its circuit.
+    """
+    from cuzk.cli.loading import curve_checker, load_proving_key, subgroup_checker
+    from cuzk.formats import detect, load_params, load_r1cs
+
+    r1cs = None if circuit is None else load_r1cs(circuit)
+    kind = detect(key)
+    if kind == "params" and r1cs is not None:
+        loaded = load_params(key, r1cs, root_convention=file_roots)  # type: ignore[arg-type]
+        loaded.check_points(curve_checker(device))
+    else:
+        loaded = load_proving_key(key, device, circuit=r1cs, quiet=True)
+    if kind != "cuzk_key":
+        loaded.check_points(subgroup_checker(device), NotInSubgroupError)
+        note(f"{key}: all points are on the curve and in the subgroup")
+    return loaded if r1cs is None else loaded.with_circuit(r1cs)
