@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cuzk.formats import load_r1cs, load_witness
     from cuzk.groth16 import Blinding, Prover
     from cuzk.groth16.setup import setup
-    from cuzk.groth16.verify import verify
+    from cuzk.groth16.verify import verify, verify_batch
     from cuzk.keys import ProvingKey, VerifyingKey
     from cuzk.proof import Proof
     from cuzk.proving import prove, prove_batch
@@ -48,6 +48,7 @@ __all__ = [
     "prove_batch",
     "setup",
     "verify",
+    "verify_batch",
 ]
 
 __version__ = "0.1.0"
@@ -69,6 +70,7 @@ _HOME = {
     "load_witness": "cuzk.formats",
     "setup": "cuzk.groth16.setup",
     "verify": "cuzk.groth16.verify",
+    "verify_batch": "cuzk.groth16.verify",
 }
 
 

@@ -17,7 +17,7 @@ from cuzk.errors import (
     SecurityWarning,
     ShapeError,
 )
-from cuzk.limbs import U64Array
+from cuzk.limbs import U64Array, points_from_ints
 
 PointChecker = Callable[[GroupSpec, U64Array], int | None]
 """Index of the first bad point of an array of shape (n, *affine_shape), or None."""
@@ -69,9 +69,16 @@ def check_points(points: Iterator[NamedPoints], checker: PointChecker, error: Po
 
 
 def check_degenerate(
-    must_be_finite: dict[str, U64Array], delta_g2: U64Array, gamma_g2: U64Array, strict: bool
+    curve: Curve, must_be_finite: dict[str, U64Array], gamma_g2: U64Array, *, strict: bool
 ) -> None:
-    """Refuse the named points at infinity; warn of delta = gamma, or refuse it if strict."""
+    """Refuse the named points at infinity; warn of a delta that nobody has contributed to, or refuse it if strict.
+
+    Args:
+        curve: The key's curve.
+        must_be_finite: Points by name, delta_g2 among them, delta_g1 where the key has it.
+        gamma_g2: As in the key.
+        strict: Refuse where a warning is the default.
+    """
     for name, point in must_be_finite.items():
         if not point.any():
             raise RangeError(
@@ -79,11 +86,17 @@ def check_degenerate(
                 where=name,
                 remedy="make or fetch a proper key",
             )
-    if np.array_equal(delta_g2, gamma_g2):
-        text = (
-            "delta equals gamma: nobody has contributed to this key, and anybody can forge proofs for it; "
-            "run a contribution (snarkjs zkey contribute) or cuzk setup before using it"
-        )
-        if strict:
-            raise RangeError(text, where="delta_g2")
-        warnings.warn(text, SecurityWarning, stacklevel=3)
+    known = {"gamma": ("delta_g2", gamma_g2)}
+    for group in (curve.g2, curve.g1):
+        generator = points_from_ints(group, [group.generator])[0]
+        known[f"the generator of {group.full_name}"] = (f"delta_{group.name}", generator)
+    for what, (name, value) in known.items():
+        if name in must_be_finite and np.array_equal(must_be_finite[name], value):
+            text = (
+                f"delta equals {what}: nobody has contributed to this key, and anybody can forge proofs for it; "
+                "run a contribution (snarkjs zkey contribute) or cuzk setup before using it"
+            )
+            if strict:
+                raise RangeError(text, where=name)
+            warnings.warn(text, SecurityWarning, stacklevel=3)
+            return

@@ -90,13 +90,13 @@ class VerifyingKey:
         check_points(self.points(), checker, error)
 
     def check_degenerate(self, *, strict: bool = False) -> None:
-        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma.
+        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma or delta = generator.
 
         Raises:
-            RangeError: A forbidden infinity; with strict, also delta = gamma.
+            RangeError: A forbidden infinity; with strict, also such a delta.
         """
         finite = {name: array for name, _, array in self.points() if name != "ic"}
-        check_degenerate(finite | {"ic[0]": self.ic[0]}, self.delta_g2, self.gamma_g2, strict)
+        check_degenerate(self.curve, finite | {"ic[0]": self.ic[0]}, self.gamma_g2, strict=strict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -287,13 +287,13 @@ class ProvingKey:
         check_points(self.points(), checker, error)
 
     def check_degenerate(self, *, strict: bool = False) -> None:
-        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma.
+        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma or delta = generator.
 
         Raises:
-            RangeError: A forbidden infinity; with strict, also delta = gamma.
+            RangeError: A forbidden infinity; with strict, also such a delta.
         """
         finite = {name: array for name, group, array in self.points() if array.shape == group.affine_shape}
-        check_degenerate(finite | {"ic[0]": self.ic[0]}, self.delta_g2, self.gamma_g2, strict)
+        check_degenerate(self.curve, finite | {"ic[0]": self.ic[0]}, self.gamma_g2, strict=strict)
 
     def check_witness(self, witness: Witness) -> None:
         """Check that a witness fits this key by curve and length.

@@ -13,6 +13,7 @@ Montgomery form. A point at infinity is None among ints and all zero in arrays; 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from operator import index as as_int
 from typing import Any
 
 import numpy as np
@@ -36,16 +37,21 @@ def ints_to_limbs(values: Iterable[int], limbs: int) -> U64Array:
         Shape (n, limbs) uint64, little-endian limbs.
 
     Raises:
-        RangeError: A value is negative or does not fit.
+        RangeError: A value is negative, does not fit, or is no integer.
     """
     nbytes = 8 * limbs
     sequence = values if isinstance(values, Sequence) else list(values)
     try:
-        joined = b"".join([int(value).to_bytes(nbytes, "little") for value in sequence])
-    except OverflowError:
-        index = next(i for i, value in enumerate(sequence) if not 0 <= value < 1 << 64 * limbs)
+        joined = b"".join([as_int(value).to_bytes(nbytes, "little") for value in sequence])
+    except TypeError:
+        place = next(i for i, value in enumerate(sequence) if not hasattr(value, "__index__"))
         raise RangeError(
-            f"the value at index {index} does not fit {limbs} limbs", limit=f"0 <= value < 2^{64 * limbs}"
+            f"the value at index {place} is no integer but {sequence[place]!r:.40}", limit="Python or numpy integers"
+        ) from None
+    except OverflowError:
+        place = next(i for i, value in enumerate(sequence) if not 0 <= value < 1 << 64 * limbs)
+        raise RangeError(
+            f"the value at index {place} does not fit {limbs} limbs", limit=f"0 <= value < 2^{64 * limbs}"
         ) from None
     return np.frombuffer(joined, dtype="<u8").astype(np.uint64).reshape(len(sequence), limbs)
 
@@ -99,6 +105,9 @@ def points_from_ints(group: GroupSpec, points: Iterable[AffinePoint]) -> U64Arra
 
     Returns:
         Shape (n, *affine_shape) uint64. Form: Montgomery, < p. Infinity is all zero.
+
+    Raises:
+        RangeError: A coordinate is negative or >= p.
     """
     coords: list[int] = []
     count = 0
@@ -110,6 +119,12 @@ def points_from_ints(group: GroupSpec, points: Iterable[AffinePoint]) -> U64Arra
             coords.extend(point)
         else:
             coords.extend((*point[0], *point[1]))
+    for place, value in enumerate(coords):
+        if not 0 <= value < group.fp.modulus:  # x and x + p must not become one point
+            raise RangeError(
+                f"a coordinate of point {place // (2 * group.degree)} is {value}",
+                limit=f"0 <= coordinate < p = {group.fp.modulus}",
+            )
     return field_from_ints(group.fp, coords).reshape(count, *group.affine_shape)
 
 

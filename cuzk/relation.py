@@ -159,6 +159,14 @@ class R1CS:
         total = self.num_constraints + count
         return self.a.with_identity_rows(count), self.b.with_rows(total), self.c.with_rows(total)
 
+    def unconstrained_variables(self) -> list[int]:
+        """Variables other than ONE that no constraint uses: a proof says nothing about their values."""
+        used = np.zeros(self.num_variables, dtype=bool)
+        used[0] = True
+        for matrix in self.matrices.values():
+            used[matrix.col] = True
+        return [int(index) for index in np.flatnonzero(~used)]
+
     def digest(self) -> str:
         """circuit_digest of this circuit."""
         return circuit_digest(self.curve, self.num_public, self.num_constraints, self.a, self.b)

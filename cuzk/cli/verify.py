@@ -22,7 +22,7 @@ __all__ = ["EXAMPLES", "verify"]
 
 EXAMPLES = epilog(
     "cuzk verify --vkey vkey.json --public public.json --proof proof.json",
-    "cuzk verify --vkey vkey.json --public public.json --proof proof.bin --json",
+    "cuzk verify --vkey vkey.json --public public.json --proof proof.bin\n--strict --json",
     note="Exit codes: 0 the proof holds; 1 it does not, with the reason; 2 a file does not parse.",
 )
 
@@ -35,11 +35,14 @@ def verify(
     proof: Annotated[
         Path, typer.Option("--proof", metavar="proof.json", help="The proof: JSON, or bytes (--proof-bytes).")
     ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a key that nobody has contributed to, instead of a warning.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> int:
     """Check a proof against a verifying key and public inputs."""
     check_inputs({"--vkey": vkey, "--public": public, "--proof": proof})
-    verdict = _verify(vkey, public, proof)
+    verdict = _verify(vkey, public, proof, strict=strict)
     if as_json:
         print_json({"valid": verdict.valid, "reason": verdict.reason})
     elif verdict:
@@ -49,11 +52,11 @@ def verify(
     return 0 if verdict else _NO
 
 
-def _verify(vkey_path: Path, public_path: Path, proof_path: Path) -> Verdict:
+def _verify(vkey_path: Path, public_path: Path, proof_path: Path, *, strict: bool) -> Verdict:
     from cuzk.formats import load_public, load_vkey
     from cuzk.groth16 import PreparedVerifyingKey, Verdict
 
-    vkey = load_vkey(vkey_path)
+    vkey = load_vkey(vkey_path, strict=strict)
     public = load_public(public_path, vkey.curve)
     try:
         proof = _load_proof(proof_path, vkey.curve)

@@ -101,9 +101,12 @@ class PlainCurve:
         return fp_sqrt(a, self.p) if self.degree == 1 else fp2_sqrt(a, self.p)
 
     def is_on_curve(self, point: Point) -> bool:
-        """Whether the point satisfies the equation; infinity does."""
+        """Whether the coordinates are reduced and satisfy the equation; infinity does."""
         if point is None:
             return True
+        parts = point if self.degree == 1 else (*point[0], *point[1])
+        if not all(0 <= part < self.p for part in parts):
+            return False
         mul, _, _ = self._ops()
         return bool(mul(point[1], point[1]) == self.rhs(point[0]))
 

@@ -152,7 +152,7 @@ Described = tuple[str | None, dict[str, Any]]
 
 def _describe_r1cs(path: PathLike) -> Described:
     circuit = r1cs.load_r1cs(path)
-    details = {
+    details: dict[str, Any] = {
         "constraints": circuit.num_constraints,
         "variables": circuit.num_variables,
         "public": circuit.num_public,
@@ -160,6 +160,9 @@ def _describe_r1cs(path: PathLike) -> Described:
         "private inputs": circuit.num_private_inputs,
         "domain": f"2^{circuit.domain_log2}",
     }
+    unconstrained = circuit.unconstrained_variables()
+    if unconstrained:
+        details["in no constraint"] = f"{len(unconstrained)} variables, the first is {unconstrained[0]}"
     details |= {f"non-zero in {name}": matrix.nnz for name, matrix in circuit.matrices.items()}
     return circuit.curve.name, details | {"circuit digest": circuit.digest()}
 

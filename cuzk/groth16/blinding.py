@@ -26,8 +26,8 @@ class Blinding:
 
     @classmethod
     def random(cls, curve: Curve) -> Blinding:
-        """Draw both from the operating system's generator."""
-        return cls(secrets.randbelow(curve.r), secrets.randbelow(curve.r))
+        """Draw both from the operating system's generator, neither of them 0."""
+        return cls(1 + secrets.randbelow(curve.r - 1), 1 + secrets.randbelow(curve.r - 1))
 
     @classmethod
     def insecure(cls, curve: Curve, r_blind: int, s_blind: int) -> Blinding:

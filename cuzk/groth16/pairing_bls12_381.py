@@ -34,10 +34,42 @@ class Bls12381Check:
         self._alpha_beta = arkworks.GT.pairing(alpha, beta)
         self._minus_gamma = -_key_point(g2, vk.gamma_g2, "gamma_g2")
         self._minus_delta = -_key_point(g2, vk.delta_g2, "delta_g2")
+        self._alpha, self._minus_beta = alpha, -beta
         self._ic = [_key_point(g1, point, f"ic[{i}]") for i, point in enumerate(vk.ic)]
 
     def reason_against(self, public: Sequence[int], proof: Proof) -> str:
         """Why a proof does not hold, or the empty string if it does."""
+        points, reason = self._points(proof)
+        if reason:
+            return reason
+        a, b, c = points
+        total = _combination(self._ic, [1, *public])
+        left = arkworks.GT.multi_pairing([a, total, c], [b, self._minus_gamma, self._minus_delta])
+        return "" if left == self._alpha_beta else "the pairing equation does not hold"
+
+    def reason_against_batch(
+        self, statements: Sequence[Sequence[int]], proofs: Sequence[Proof], weights: Sequence[int]
+    ) -> str:
+        """As reason_against, for the sum of the equations times the weights."""
+        r = proofs[0].curve.r
+        g1, g2, cs = [], [], []
+        for i, (proof, weight) in enumerate(zip(proofs, weights, strict=True)):
+            points, reason = self._points(proof)
+            if reason:
+                return f"proof {i}: {reason}"
+            g1.append(points[0] * arkworks.Scalar(weight))
+            g2.append(points[1])
+            cs.append(points[2])
+        columns = [[1] * len(weights), *zip(*statements, strict=True)]
+        sums = [sum(w * x for w, x in zip(weights, column, strict=True)) % r for column in columns]
+        g1 += [self._alpha * arkworks.Scalar(sum(weights) % r), _combination(self._ic, sums)]
+        g1.append(_combination(cs, weights))
+        g2 += [self._minus_beta, self._minus_gamma, self._minus_delta]
+        holds = arkworks.GT.multi_pairing(g1, g2) == arkworks.GT.one()
+        return "" if holds else "the pairing equation of the batch does not hold"
+
+    def _points(self, proof: Proof) -> tuple[list[Any], str]:
+        """The points of a proof, and what is wrong with one of them."""
         points = []
         for name, group, value in (
             ("A", self._g1, proof.a),
@@ -46,15 +78,14 @@ class Bls12381Check:
         ):
             point, reason = _parse(group, value)
             if reason:
-                return f"{name} is {reason}"
+                return [], f"{name} is {reason}"
             points.append(point)
-        a, b, c = points
-        total = self._ic[0]
-        if public:
-            scalars = [arkworks.Scalar(value) for value in public]
-            total = total + arkworks.G1Point.multiexp_unchecked(self._ic[1:], scalars)
-        left = arkworks.GT.multi_pairing([a, total, c], [b, self._minus_gamma, self._minus_delta])
-        return "" if left == self._alpha_beta else "the pairing equation does not hold"
+        return points, ""
+
+
+def _combination(points: Sequence[Any], scalars: Sequence[int]) -> Any:
+    """The sum of scalars[i] * points[i]."""
+    return arkworks.G1Point.multiexp_unchecked(list(points), [arkworks.Scalar(value) for value in scalars])
 
 
 def _parse(group: GroupSpec, value: U64Array) -> tuple[Any, str]:

@@ -45,22 +45,55 @@ class Bn254Check:
         # e(A,B) e(-C,delta) e(-ic,gamma) = e(alpha,beta); moving the signs to G2 prepares them once.
         negated = [_negated(g2, vk.gamma_g2), _negated(g2, vk.delta_g2)]
         self._fixed = _pairing.prepare_g2(np.stack(negated))
+        self._r, self._alpha = vk.curve.r, np.ascontiguousarray(vk.alpha_g1)
+        self._minus_beta = _pairing.prepare_g2(_negated(g2, vk.beta_g2)[None])
         beta = _pairing.prepare_g2(np.ascontiguousarray(vk.beta_g2[None]))
         self._alpha_beta = _pairing.pairing_product(np.ascontiguousarray(vk.alpha_g1[None]), [beta])
         self._ic = np.ascontiguousarray(vk.ic)
 
     def reason_against(self, public: Sequence[int], proof: Proof) -> str:
         """Why a proof does not hold, or the empty string if it does."""
-        g1, g2 = proof.curve.g1, proof.curve.g2
-        for name, group, value in (("A", g1, proof.a), ("B", g2, proof.b), ("C", g1, proof.c)):
-            reason = _reason_against_point(group, value)
-            if reason:
-                return f"{name} is {reason}"
+        reason = _reason_against_points(proof)
+        if reason:
+            return reason
         inputs = _pairing.g1_linear_combination(self._ic, ints_to_limbs(public, self._limbs))
         left = np.concatenate([proof.a[None], inputs, proof.c[None]])
         prepared = _pairing.prepare_g2(np.ascontiguousarray(proof.b[None]))
         holds = _pairing.pairing_product_equals(left, [prepared, self._fixed], self._alpha_beta)
         return "" if holds else "the pairing equation does not hold"
+
+    def reason_against_batch(
+        self, statements: Sequence[Sequence[int]], proofs: Sequence[Proof], weights: Sequence[int]
+    ) -> str:
+        """As reason_against, for the sum of the equations times the weights."""
+        for i, proof in enumerate(proofs):
+            reason = _reason_against_points(proof)
+            if reason:
+                return f"proof {i}: {reason}"
+        columns = [[1] * len(weights), *zip(*statements, strict=True)]
+        sums = [sum(w * x for w, x in zip(weights, column, strict=True)) % self._r for column in columns]
+        left = [self._sum([proof.a], [weight]) for proof, weight in zip(proofs, weights, strict=True)]
+        left += [self._sum([self._alpha], [sum(weights) % self._r])]
+        left += [self._sum(list(self._ic), sums), self._sum([proof.c for proof in proofs], weights)]
+        prepared = _pairing.prepare_g2(np.stack([proof.b for proof in proofs]))
+        right = [prepared, self._minus_beta, self._fixed]
+        holds = _pairing.pairing_product_is_one(np.concatenate(left), right)
+        return "" if holds else "the pairing equation of the batch does not hold"
+
+    def _sum(self, points: Sequence[U64Array], scalars: Sequence[int]) -> U64Array:
+        """The sum of scalars[i] * points[i]. Shape (1, 2, limbs)."""
+        terms = np.stack([np.zeros_like(points[0]), *points])
+        return _pairing.g1_linear_combination(terms, ints_to_limbs(scalars, self._limbs))
+
+
+def _reason_against_points(proof: Proof) -> str:
+    """What is wrong with a point of a proof, or the empty string."""
+    g1, g2 = proof.curve.g1, proof.curve.g2
+    for name, group, value in (("A", g1, proof.a), ("B", g2, proof.b), ("C", g1, proof.c)):
+        reason = _reason_against_point(group, value)
+        if reason:
+            return f"{name} is {reason}"
+    return ""
 
 
 def _reason_against_point(group: GroupSpec, value: U64Array) -> str:

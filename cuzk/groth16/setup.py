@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from cuzk.csr import CsrMatrix
 from cuzk.curves import Curve, GroupSpec, RootConvention
 from cuzk.device.base import Array, Device
-from cuzk.errors import RangeError
+from cuzk.errors import RangeError, SecurityWarning
 from cuzk.groth16.quotient import odd_coset_shift
 from cuzk.keys import HForm, ProvingKey
 from cuzk.limbs import U64Array, fr_from_ints
@@ -98,6 +99,9 @@ def setup(
     Raises:
         RangeError: More rows than the scalar field has roots of unity; tau in the domain.
 
+    Warns:
+        SecurityWarning: The circuit has no constraints.
+
     Cost: one fixed-base multiplication per point: 3 num_variables + n in G1, num_variables in G2.
     Checked by: tests/prover/test_setup.py (every element against the oracle's exponents).
     """
@@ -107,6 +111,13 @@ def setup(
             f"{r1cs.num_constraints} constraints need a domain of 2^{log_n}",
             limit=f"2^{curve.two_adicity} on {curve.name}",
             remedy="split the circuit",
+        )
+    if r1cs.num_constraints == 0:
+        warnings.warn(
+            "the circuit has no constraints: every witness satisfies it, and a key of it serves every other such "
+            "circuit with as many public inputs",
+            SecurityWarning,
+            stacklevel=2,
         )
     form: HForm = h_form or ("odd_lagrange" if log_n < curve.two_adicity else "monomial")
     waste = toxic_waste or ToxicWaste.random(curve)
