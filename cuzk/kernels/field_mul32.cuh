@@ -122,7 +122,7 @@ template <class L, int N, int SPARE, class M> struct EvenOdd {
         }
     }
 
-    /// a * b / R in [0, 2p) for a, b < p; returns the bit above.  2 N^2 wide multiplies and N narrow ones.  r may alias.
+    /// a * b / R in [0, 2p) for a, b < p; returns the bit above.  2 N^2 wide multiplies and N narrow ones.
     static CUZK_FN_INLINE L mul(L* r, const L* a, const L* b) {
         L even[N], odd[N], top = 0;
         mul_row(odd, a + 1, b[0]);

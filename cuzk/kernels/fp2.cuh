@@ -28,9 +28,13 @@ template <class F> struct Fp2 {
     /// (a0 b0 - a1 b1) + (a0 b1 + a1 b0) u.
     CUZK_FN Fp2 operator*(const Fp2& o) const { return product(*this, o); }
     CUZK_FN Fp2 sqr() const { return square(*this); }
-    /// a b + c d, each coordinate reduced once.
+    /// a b + c d; on the cpu each coordinate is reduced once.
     static CUZK_FN Fp2 mul_add2(const Fp2& a, const Fp2& b, const Fp2& c, const Fp2& d) {
+#if defined(CUZK_TARGET_CPU)
         return sum_of_products(a, b, c, d);
+#else
+        return product(a, b) + product(c, d);  // four operands at once would not fit the GPU's registers
+#endif
     }
     /// Product with an element of Fp.  2M.
     CUZK_FN Fp2 scale(const F& k) const { return {c0 * k, c1 * k}; }
@@ -80,6 +84,7 @@ template <class F> struct Fp2 {
         CUZK_COUNT(COUNT_FP2_SQR);
         return {(a.c0 + a.c1) * (a.c0 - a.c1), (a.c0 * a.c1).dbl()};
     }
+#if defined(CUZK_TARGET_CPU)
     /// 6 unreduced products, 2 reductions.
     static CUZK_FN_CALL Fp2 sum_of_products(CUZK_BY_VALUE(Fp2) a, CUZK_BY_VALUE(Fp2) b, CUZK_BY_VALUE(Fp2) c,
                                             CUZK_BY_VALUE(Fp2) d) {
@@ -96,6 +101,7 @@ template <class F> struct Fp2 {
                     a.c0 * b.c1 + a.c1 * b.c0 + (c.c0 * d.c1 + c.c1 * d.c0)};
         }
     }
+#endif
 
   public:
     CUZK_FN Fp2 to_mont() const { return {c0.to_mont(), c1.to_mont()}; }

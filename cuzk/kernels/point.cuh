@@ -3,6 +3,9 @@
 // Formulas: Explicit-Formulas Database, https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html, with a = 0.
 // All functions are complete: infinity, equal and opposite points are ordinary inputs.  Points need not be in the
 // subgroup.  A group G gives the coordinate field G::F and the curve constant G::b().
+//
+// The additions and doublings are calls with their points in memory: on a GPU a point of G2 alone takes 96 registers, and
+// inlined copies cost minutes of compile time for about 1% of speed (docs/decisions/0003-ptxas-g2.md).
 #pragma once
 #include "fp2.cuh"
 
@@ -21,10 +24,11 @@ template <class G> struct Affine {
     CUZK_FN Affine operator-() const { return {x, -y}; }
     CUZK_FN Affine cneg(bool negate) const { return {x, y.cneg(negate)}; }
     /// y^2 = x^3 + b, or infinity.  1M + 2S.
-    CUZK_FN bool is_on_curve() const { return is_inf() || y.sqr() == x.sqr() * x + G::b(); }
+    CUZK_FN_NOINLINE bool is_on_curve() const { return is_inf() || y.sqr() == x.sqr() * x + G::b(); }
 };
 
-/// Extended Jacobian point; infinity has ZZ = ZZZ = 0, and every function here returns it as all zero.
+/// Extended Jacobian point.  ZZ = 0 alone decides that a point is infinity; results that are infinity are all zero, unless
+/// they are an infinite operand handed on.
 template <class G> struct Xyzz {
     using F = typename G::F;
     F x, y, zz, zzz;
@@ -40,8 +44,9 @@ template <class G> struct Xyzz {
     CUZK_FN Xyzz operator-() const { return {x, -y, zz, zzz}; }
     CUZK_FN Xyzz cneg(bool negate) const { return {x, y.cneg(negate), zz, zzz}; }
 
-    /// *this += q, q affine.  8M + 2S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#addition-madd-2008-s
-    CUZK_FN void add(const Affine<G>& q) {
+    /// *this += q, q affine.  8M + 2S (mul_add2 saves one reduction).
+    /// https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#addition-madd-2008-s
+    CUZK_FN_NOINLINE void add(const Affine<G>& q) {
         CUZK_COUNT(COUNT_EC_MADD);
         if (q.is_inf()) return;
         if (is_inf()) {
@@ -51,14 +56,14 @@ template <class G> struct Xyzz {
         F p = q.x * zz - x;    // P = X2 ZZ1 - X1
         F r = q.y * zzz - y;   // R = Y2 ZZZ1 - Y1
         if (p.is_zero()) {     // same x: equal or opposite
-            *this = r.is_zero() ? dbl(q) : inf();
+            *this = r.is_zero() ? dbl() : inf();  // rare: not worth the code of an affine doubling
             return;
         }
-        finish_add(p, r, x, y);
-        // ZZ3 = ZZ1 PP, ZZZ3 = ZZZ1 PPP: done by finish_add on this point's own ZZ and ZZZ
+        finish_add(p, r, x, y);  // also ZZ3 = ZZ1 PP, ZZZ3 = ZZZ1 PPP
     }
 
-    /// *this += q.  12M + 2S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#addition-add-2008-s
+    /// *this += q; q may be *this.  12M + 2S.
+    /// https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#addition-add-2008-s
     CUZK_FN_NOINLINE void add(const Xyzz& q) {
         CUZK_COUNT(COUNT_EC_ADD);
         if (q.is_inf()) return;
@@ -84,7 +89,8 @@ template <class G> struct Xyzz {
     CUZK_FN Xyzz operator+(const Affine<G>& q) const { Xyzz s = *this; s.add(q); return s; }
     CUZK_FN Xyzz operator+(const Xyzz& q) const { Xyzz s = *this; s.add(q); return s; }
 
-    /// 2 * this.  6M + 4S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#doubling-dbl-2008-s-1
+    /// 2 * this.  6M + 4S.
+    /// https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#doubling-dbl-2008-s-1
     [[nodiscard]] CUZK_FN_NOINLINE Xyzz dbl() const {
         CUZK_COUNT(COUNT_EC_DBL);
         if (is_inf() || y.is_zero()) return inf();  // y = 0: a point of order 2
@@ -97,7 +103,8 @@ template <class G> struct Xyzz {
         return r;
     }
 
-    /// 2 * p, p affine.  4M + 3S.  https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#doubling-mdbl-2008-s-1
+    /// 2 * p, p affine.  4M + 3S.
+    /// https://hyperelliptic.org/EFD/g1p/auto-shortw-xyzz.html#doubling-mdbl-2008-s-1
     [[nodiscard]] static CUZK_FN_NOINLINE Xyzz dbl(const Affine<G>& p) {
         CUZK_COUNT(COUNT_EC_DBL);
         if (p.y.is_zero()) return inf();  // infinity, or a point of order 2
@@ -108,7 +115,7 @@ template <class G> struct Xyzz {
     }
 
     /// One inversion, 3M + 1S.  1 / ZZ = (ZZ / ZZZ)^2.
-    CUZK_FN Affine<G> to_affine() const { return to_affine(zzz.inverse()); }
+    CUZK_FN_NOINLINE Affine<G> to_affine() const { return to_affine(zzz.inverse()); }
     /// The same with 1 / ZZZ given (0 for infinity).
     CUZK_FN Affine<G> to_affine(const F& zzz_inv) const {
         F z_inv = zzz_inv * zz;
@@ -116,7 +123,7 @@ template <class G> struct Xyzz {
     }
 
     /// X1 ZZ2 = X2 ZZ1 and Y1 ZZZ2 = Y2 ZZZ1: the same point, whatever the denominators.
-    CUZK_FN bool same_point(const Xyzz& q) const {
+    CUZK_FN_NOINLINE bool same_point(const Xyzz& q) const {
         if (is_inf() || q.is_inf()) return is_inf() && q.is_inf();
         return x * q.zz == q.x * zz && y * q.zzz == q.y * zzz;
     }
