@@ -5,7 +5,7 @@
 // subgroup.  A group G gives the coordinate field G::F and the curve constant G::b().
 //
 // The additions and doublings are calls with their points in memory: on a GPU a point of G2 alone takes 96 registers, and
-// inlined copies cost minutes of compile time for about 1% of speed (docs/decisions/0003-ptxas-g2.md).
+// inlined copies cost minutes of compile time and spill (docs/decisions/0003-ptxas-g2.md).
 #pragma once
 #include "fp2.cuh"
 
