@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -80,17 +80,21 @@ class Batch(ABC):
         """
 
     @abstractmethod
+    def keep(self, indices: Sequence[int]) -> Self:
+        """The batch of some of its cases; itself where its cases cannot be parted."""
+
     def one(self, index: int) -> Self:
         """The batch of one case alone."""
+        return self.keep([index])
 
     @abstractmethod
     def smaller(self) -> Iterator[Self]:
-        """Simpler variants of a batch of one case, the boldest first."""
+        """Simpler variants of a batch of one case, the boldest first; none where several cases must go first."""
 
     @property
     @abstractmethod
     def size(self) -> tuple[int, ...]:
-        """How complicated a batch of one case is; minimising makes this smaller."""
+        """How complicated a batch is, apart from the number of its cases; minimising makes this smaller."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:

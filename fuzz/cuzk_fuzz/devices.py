@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from cuzk.device import Device, get_device
 
@@ -46,11 +47,8 @@ def _open(choice: DeviceChoice) -> Device:
     return get_device("emu", schedule=choice.schedule, seed=choice.seed, resident=choice.resident)
 
 
-class Opener(Protocol):
-    """How a campaign gets its devices; tests put faulty ones in its place."""
-
-    def __call__(self, choice: DeviceChoice) -> Device:
-        """The device of a choice."""
+#: How a campaign gets its devices; tests put faulty ones in its place.
+Opener = Callable[[DeviceChoice], Device]
 
 
 def open_choice(choice: DeviceChoice) -> Device:

@@ -120,7 +120,7 @@ class Finding:
         return {
             "format": FORMAT, "bucket": self.bucket, "what": outcome.describe(), "case": self.batch.to_json(),
             "classes": dict(sorted(self.batch.classes().items())), "device": self.device.to_json(),
-            "build_key": self.build_key, "version": metadata.version("cuzk"), "origin": dict(self.origin),
+            "build_key": self.build_key, "version": _version(), "origin": dict(self.origin),
             "answer": None if outcome.answer is None else _hex(outcome.answer), "expected": _hex(outcome.expected),
             "error": outcome.error,
             "first_difference": outcome.place and {"element": outcome.place[0], "limb": outcome.place[1]},
@@ -182,6 +182,14 @@ def check(finding: Finding, device: Device | None = None) -> Outcome:
 def again(finding: Finding, batch: Batch, outcome: Outcome) -> Finding:
     """The finding with another case."""
     return replace(finding, batch=batch, outcome=outcome)
+
+
+def _version() -> str:
+    """The installed version, or the word for a checkout that is not installed."""
+    try:
+        return metadata.version("cuzk")
+    except metadata.PackageNotFoundError:
+        return "not installed"
 
 
 def _hex(rows: Rows) -> list[list[str]]:

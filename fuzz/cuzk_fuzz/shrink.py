@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 from cuzk.device import Device
 from cuzk.errors import CuzkError
+from cuzk_fuzz.batch import Batch, without_chunks
 from cuzk_fuzz.findings import Finding, again, check, run_case
+
+
+def _size(batch: Batch) -> tuple[int, ...]:
+    return batch.num_cases, *batch.size
+
+
+def _candidates(batch: Batch) -> Iterator[Batch]:
+    """Fewer cases first, then a simpler one."""
+    if batch.num_cases > 1:
+        for kept in without_chunks(batch.num_cases):
+            yield batch.keep(kept)
+    yield from batch.smaller()
 
 
 def minimise(finding: Finding, *, seconds: float = 60.0, device: Device | None = None) -> Finding:
@@ -30,10 +44,10 @@ def minimise(finding: Finding, *, seconds: float = 60.0, device: Device | None =
     improved = True
     while improved and time.monotonic() < deadline:
         improved = False
-        for batch in best.batch.smaller():
+        for batch in _candidates(best.batch):
             if time.monotonic() >= deadline:
                 break
-            if batch.size >= best.batch.size:
+            if _size(batch) >= _size(best.batch):
                 continue
             try:
                 outcome = run_case(batch, device)

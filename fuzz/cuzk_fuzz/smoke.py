@@ -15,7 +15,7 @@ from cuzk_fuzz.registry import Target
 DEVICES = ("cpu", "emu")
 
 #: After its share of the time a target goes on while an id is missing, up to so many times the whole time.
-_PATIENCE = 3.0
+_PATIENCE = 6.0
 
 
 @dataclass

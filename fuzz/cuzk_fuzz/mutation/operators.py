@@ -135,9 +135,15 @@ _CONTROL = re.compile(
 )
 
 
+#: The text before a bracket that gives an array's size: a longer array is no fault.
+_SIZE_OF_ARRAY = re.compile(r"^\s*(?:const )?[\w:<>]+ (?:\w+(?:\[[^\]]*\])?(?: = [^,;]+)?, )*\w+$")
+
+
 def _swaps(code: str) -> Iterator[tuple[str, int, int, str]]:
     for operator, pattern, replacements in _SWAPS:
         for match in re.finditer(pattern, code):
+            if operator == "index" and _SIZE_OF_ARRAY.match(code[: match.start()]):
+                continue
             for replacement in replacements:
                 yield operator, match.start(), match.end(), match.expand(replacement)
 

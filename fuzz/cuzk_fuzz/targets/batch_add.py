@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -116,21 +116,24 @@ class BatchAddBatch(Batch):
             hits.update(term_hits(s, one.summed))
         return +hits
 
-    def one(self, index: int) -> Self:
-        """One sum."""
-        return replace(self, selections=(self.selections[index],))
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some sums."""
+        return replace(self, selections=tuple(self.selections[i] for i in indices))
 
     @property
     def size(self) -> tuple[int, ...]:
         """Terms, selected terms, sizes of logarithms, options."""
-        (one,) = self.selections
+        terms = [term for one in self.selections for term in one.terms]
+        options = [x for one in self.selections for x in (one.indices, one.blocks, one.threads)]
         return (
-            len(one.terms), len(one.summed), sum(abs(t.log) + 9 * abs(t.outside) for t in one.terms),
-            sum(option is not None for option in (one.indices, one.blocks, one.threads)),
+            len(terms), sum(len(one.summed) for one in self.selections),
+            sum(abs(t.log) + 9 * abs(t.outside) for t in terms), sum(option is not None for option in options),
         )  # fmt: skip
 
     def smaller(self) -> Iterator[Self]:
         """The selected bases alone and in order; fewer; plainer ones; no options."""
+        if self.num_cases != 1:
+            return
         (one,) = self.selections
         if not one.is_refused:
             yield replace(self, selections=(replace(one, terms=tuple(one.summed), indices=None),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from cuzk.errors import KernelFault
 from cuzk.limbs import fr_from_ints, ints_to_limbs
 from cuzk.ops.plan_msm import wide_shape
 from cuzk.ops.scan import exclusive_scan
-from cuzk_fuzz.batch import REJECTED, Batch, Rows, Scope, ints_as_hex, ints_from_hex, without_chunks
+from cuzk_fuzz.batch import REJECTED, Batch, Rows, Scope, ints_as_hex, ints_from_hex
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import by_class, scalar_hits, size_ids, sizes
 from cuzk_fuzz.subjects import CURVES
@@ -148,9 +148,9 @@ class DigitsBatch(Batch):
         hits.update(name for name, value in edge_values.rejected_scalars(r, limbs) if value == self.raw)
         return +hits
 
-    def one(self, index: int) -> Self:
-        """One scalar."""
-        return replace(self, scalars=(self.scalars[index],))
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some scalars."""
+        return replace(self, scalars=tuple(self.scalars[i] for i in indices))
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -158,9 +158,7 @@ class DigitsBatch(Batch):
         return len(self.scalars), sum(v.bit_count() for v in self.scalars), self.window_bits
 
     def smaller(self) -> Iterator[Self]:
-        """Fewer scalars with fewer bits."""
-        for kept in without_chunks(len(self.scalars)):
-            yield replace(self, scalars=tuple(self.scalars[i] for i in kept))
+        """Scalars with fewer bits."""
         for i, value in enumerate(self.scalars):
             for other in (0, 1, value >> 1, value & (value - 1) if value else 0):
                 yield replace(self, scalars=(*self.scalars[:i], other, *self.scalars[i + 1 :]))

@@ -198,9 +198,9 @@ class FieldBatch(Batch):
             hits += tally(map(lazy.get, flat[0]))
         return hits
 
-    def one(self, index: int) -> Self:
-        """One element."""
-        return replace(self, operands=self.operands[:, index : index + 1])
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some elements."""
+        return replace(self, operands=self.operands[:, list(indices)])
 
     @property
     def size(self) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -123,7 +123,7 @@ class ProofBatch(Batch):
         hits += scalar_hits(w, r, _WINDOW)
         return +(hits + single_hits(self.blinding, r, _WINDOW))
 
-    def one(self, index: int) -> Self:  # noqa: ARG002 - there is only one
+    def keep(self, indices: Sequence[int]) -> Self:  # noqa: ARG002 - there is only one
         """Itself."""
         return self
 

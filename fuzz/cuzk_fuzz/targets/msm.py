@@ -127,7 +127,7 @@ def _draw(choices: Choices, s: Subject, scope: Scope) -> Sum:
     segments = choices.between(1, 70) if choices.one_in(4) else None
     terms, indices = draw_terms(choices, s, n), _draw_indices(choices, n)
     raw = None
-    if indices is None and n and choices.one_in(8):
+    if indices is None and n and choices.one_in(5):
         groups = by_class(edge_values.rejected_scalars(r, s.curve.fr.limbs))
         raw = (choices.below(n), choices.pick_class(groups))
     least = choices.between(1, 5) if segments else None
@@ -185,31 +185,34 @@ class MsmBatch(Batch):
                 hits.update(term_hits(s, terms))
         return +hits
 
-    def one(self, index: int) -> Self:
-        """One sum."""
-        return replace(self, sums=(self.sums[index],))
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some sums."""
+        return replace(self, sums=tuple(self.sums[i] for i in indices))
 
     @property
     def size(self) -> tuple[int, ...]:
         """Terms, then bits of their scalars, then sizes of logarithms, then what the plan was asked for."""
-        (one,) = self.sums
-        options = (one.indices, one.num_segments, one.min_segment, one.scalar_bits, one.raw)
+        options = [
+            x for o in self.sums for x in (o.indices, o.num_segments, o.min_segment, o.scalar_bits, o.raw)
+        ]
         return (
-            len(one.terms),
-            sum(x.bit_count() for x in one.scalars),
-            sum(abs(t.log) + 9 * abs(t.outside) for t in one.terms),
+            sum(len(one.terms) for one in self.sums),
+            sum(x.bit_count() + x.bit_length() for one in self.sums for x in one.scalars),
+            sum(abs(t.log) + 9 * abs(t.outside) for one in self.sums for t in one.terms),
             sum(x is not None for x in options),
-            one.window_bits or 0,
+            sum(one.window_bits or 0 for one in self.sums),
         )
 
     def smaller(self) -> Iterator[Self]:
         """Fewer terms, then plainer scalars, bases and plans."""
+        if self.num_cases != 1:
+            return
         (one,) = self.sums
         for kept in without_chunks(len(one.terms)):
             yield replace(self, sums=(_kept(one, kept),))
         for i, scalar in enumerate(one.scalars):
             top = 1 << max(0, scalar.bit_length() - 1)
-            for value in (0, 1, scalar >> 1, scalar & max(0, scalar - 1), top):
+            for value in (0, 1, scalar >> 32, scalar >> 1, scalar & max(0, scalar - 1), top):
                 scalars = (*one.scalars[:i], value, *one.scalars[i + 1 :])
                 yield replace(self, sums=(replace(one, scalars=scalars),))
         for i, term in enumerate(one.terms):

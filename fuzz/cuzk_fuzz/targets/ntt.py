@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -189,9 +189,9 @@ class NttBatch(Batch):
         )
         return hits
 
-    def one(self, index: int) -> Self:
-        """One vector."""
-        return replace(self, values=self.values[index : index + 1])
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some vectors."""
+        return replace(self, values=self.values[list(indices)])
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -206,6 +206,8 @@ class NttBatch(Batch):
 
     def smaller(self) -> Iterator[Self]:
         """Fewer elements that are not zero, shorter vectors, plainer elements and plans."""
+        if self.num_cases != 1:
+            return
         places = np.flatnonzero(self.values[0].any(axis=1))
         for kept in without_chunks(len(places)):
             values = np.zeros_like(self.values)

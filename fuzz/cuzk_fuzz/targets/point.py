@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -172,9 +172,9 @@ class PointBatch(Batch):
             hits.update(pair_ids(s, case.a, case.b))
         return hits
 
-    def one(self, index: int) -> Self:
-        """One point."""
-        return replace(self, cases=(self.cases[index],))
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some points."""
+        return replace(self, cases=tuple(self.cases[i] for i in indices))
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -187,6 +187,8 @@ class PointBatch(Batch):
         s = subject(self.subject)
         one = s.oracle.field.lift(1)
         plain = [oracle.to_xyzz(s.oracle, p, one) for p in _pool(self.subject)[:4]]
+        if self.num_cases != 1:
+            return
         (case,) = self.cases
         for x in "ab":
             same = oracle.to_xyzz(s.oracle, oracle.from_xyzz(s.oracle, getattr(case, x)), one)

@@ -144,19 +144,21 @@ class ReadersBatch(Batch):
         """Damages, by comparison with the valid files."""
         return Counter(file.damage for file in self.files)
 
-    def one(self, index: int) -> Self:
-        """One file."""
-        return replace(self, files=(self.files[index],))
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some files."""
+        return replace(self, files=tuple(self.files[i] for i in indices))
 
     @property
     def size(self) -> tuple[int, ...]:
         """Bytes that differ from the valid file, and how much longer or shorter it is."""
-        (file,) = self.files
-        differing = sum(a != b for a, b in zip(file.data, file.valid, strict=False))
-        return abs(len(file.data) - len(file.valid)), differing
+        pairs = [(file.data, file.valid) for file in self.files]
+        differing = sum(a != b for new, old in pairs for a, b in zip(new, old, strict=False))
+        return sum(abs(len(new) - len(old)) for new, old in pairs), differing
 
     def smaller(self) -> Iterator[Self]:
         """Single differences undone."""
+        if self.num_cases != 1:
+            return
         (file,) = self.files
         old, new = file.valid, file.data
         for i in range(min(len(old), len(new))):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -112,10 +112,10 @@ class SpmvBatch(Batch):
         hits.update(size_ids(len(self.rows), _BLOCK, _GRID))
         return hits
 
-    def one(self, index: int) -> Self:
-        """One row, or one zero row of the padding."""
-        rows = self.rows[index : index + 1]
-        return replace(self, rows=rows, padding=0 if rows else 1)
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some rows; those beyond the matrix are padding."""
+        rows = tuple(self.rows[i] for i in indices if i < len(self.rows))
+        return replace(self, rows=rows, padding=len(indices) - len(rows))
 
     @property
     def size(self) -> tuple[int, ...]:
@@ -125,7 +125,7 @@ class SpmvBatch(Batch):
 
     def smaller(self) -> Iterator[Self]:
         """Fewer entries, and zeros and ones in the vector."""
-        for row in self.rows:
+        for row in self.rows if self.num_cases == 1 else ():
             for kept in without_chunks(len(row)):
                 yield replace(self, rows=(tuple(row[i] for i in kept),))
             for i, (column, _) in enumerate(row):

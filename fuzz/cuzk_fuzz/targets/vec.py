@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -117,16 +117,12 @@ class VecBatch(Batch):
         return 1 if self.op == "classify" else self.curve.fr.limbs
 
     def _run(self, device: Device) -> Rows:
-        curve, n = self.curve, self.num_cases
+        curve = self.curve
         if self.op in _BINARY:
             return self._run_aliased(device)
         a, b, c = (device.upload(x.copy()) for x in self.values)
         if self.op == "classify":
-            found = classify(device, curve, a)
-            rows = np.zeros((n, 1), np.uint64)
-            rows[device.download(found.ones)] += np.uint64(1)
-            rows[device.download(found.others)] += np.uint64(2)
-            return rows if found.num_zeros == int((rows == 0).sum()) else rows + np.uint64(100)
+            return self._codes(device, a)
         calls: dict[str, Callable[[], Array]] = {
             "fr_mul_sub": lambda: fr_vec.fr_mul_sub(device, curve, a, b, c, factor=self.factor),
             "fr_scale": lambda: fr_vec.fr_scale(device, curve, a, self.factor),
@@ -136,6 +132,17 @@ class VecBatch(Batch):
             "from_mont": lambda: fr_vec.from_mont(device, curve, a),
         }
         return np.asarray(device.download(calls[self.op]()))
+
+    def _codes(self, device: Device, a: Array) -> Rows:
+        """1 for a one, 2 for another, 0 for a zero; more where a list is not ascending, or the count of zeros off."""
+        found = classify(device, self.curve, a)
+        rows = np.zeros((self.num_cases, 1), np.uint64)
+        for code, places in ((1, device.download(found.ones)), (2, device.download(found.others))):
+            inside = places[places < self.num_cases]
+            rows[inside] += np.uint64(code)
+            if len(inside) < len(places) or (np.diff(places.astype(np.int64)) <= 0).any():
+                rows += np.uint64(200)
+        return rows if found.num_zeros == int((rows == 0).sum()) else rows + np.uint64(100)
 
     def _powers(self, device: Device) -> Array:
         """Elements times powers of the factor: of a whole vector, which has a power of two elements."""
@@ -199,13 +206,13 @@ class VecBatch(Batch):
             hits += tally(map(lazy.get, a))
         return +hits
 
-    def one(self, index: int) -> Self:
-        """One element, with the aliasing of a vector of one; an element of a refused batch stays with its vector."""
+    def keep(self, indices: Sequence[int]) -> Self:
+        """Some elements with the same aliasing; a refused batch stays whole, and so do powers."""
         if self.refused or self.op == "fr_scale_powers":
             return self
-        name = self.alias[0]
-        (place,) = {(x.a, x.b, x.out) for other, x in edge_values.aliasing(1) if other == name} or {(0, 1, 2)}
-        return replace(self, values=self.values[:, index : index + 1], alias=(name, *place))
+        name, n = self.alias[0], len(indices)
+        place = next((x.a, x.b, x.out) for other, x in edge_values.aliasing(n) if other == name)
+        return replace(self, values=self.values[:, list(indices)], alias=(name, *place))
 
     @property
     def size(self) -> tuple[int, ...]:
