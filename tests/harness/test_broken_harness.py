@@ -11,13 +11,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuzk_fuzz import cli, engine
+from cuzk_fuzz import cli
+from cuzk_fuzz.batch import mismatches
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.engine import BlindHarnessError
 from cuzk_fuzz.registry import TARGETS
 from cuzk_fuzz.smoke import SmokeReport, smoke
 from cuzk_fuzz.targets import draw, field, msm, ntt, spmv
 from cuzk_fuzz.targets.draw import U64
+
+from cuzk.curves import FIELDS
 
 Break = Callable[[pytest.MonkeyPatch], None]
 
@@ -28,7 +31,7 @@ def _smoke(target: str) -> SmokeReport:
 
 @pytest.mark.parametrize("target", ["field", "ntt", "msm"])
 def test_the_harness_as_it_is_passes(target: str) -> None:
-    report = smoke([TARGETS[target]], 1.0, devices=("cpu",), least=1)
+    report = smoke([TARGETS[target]], 2.0, devices=("cpu",))
     assert report.passed, report.missing
 
 
@@ -36,21 +39,18 @@ def test_the_harness_as_it_is_passes(target: str) -> None:
     "comparison",
     [
         lambda answers, expected: [],
-        lambda answers, expected: engine_mismatches(expected, expected),
-        lambda answers, expected: engine_mismatches(answers[:, :0], expected[:, :0]),
+        lambda answers, expected: mismatches(expected, expected),
+        lambda answers, expected: mismatches(answers[:, :0], expected[:, :0]),
     ],
     ids=["nothing", "with_itself", "no_columns"],
 )
 def test_a_removed_comparison_is_noticed(
     monkeypatch: pytest.MonkeyPatch, comparison: Callable[[Any, Any], list[int]]
 ) -> None:
-    monkeypatch.setattr(engine, "mismatches", comparison)
+    monkeypatch.setattr("cuzk_fuzz.engine.mismatches", comparison)
     with pytest.raises(BlindHarnessError, match="goes unnoticed"):
         _smoke("field")
     assert cli.main(["smoke", "--seconds", "0.2", "--target", "field"]) == cli.FOUND
-
-
-engine_mismatches = engine.mismatches
 
 
 def _field_ignores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,9 +61,8 @@ def _field_ignores(monkeypatch: pytest.MonkeyPatch) -> None:
         return single if table.values.ndim == 2 else np.stack([single, single ^ np.uint64(1)], axis=1)
 
     monkeypatch.setattr(draw._Table, "pick", anything)
-    monkeypatch.setattr(
-        field, "FIELDS", {"bn254_fr": field.FIELDS["bn254_fr"]}
-    )  # 253 bits are below its modulus
+    # 253 bits are below its modulus.
+    monkeypatch.setattr("cuzk_fuzz.targets.field.FIELDS", {"bn254_fr": FIELDS["bn254_fr"]})
 
 
 def _msm_ignores(monkeypatch: pytest.MonkeyPatch) -> None:
