@@ -92,6 +92,7 @@ def test_on_the_emulator() -> None:
         assert is_same(cpu, emu)
 
 
+@pytest.mark.filterwarnings("ignore:the circuit has no constraints")
 def test_smallest_domains() -> None:
     """One and two rows: no quotient at all, and one of a single coefficient."""
     curve = get_curve("toy")

@@ -1,0 +1,152 @@
+"""One key through every file format: nothing that matters is lost, and the proof stays the same.
+
+Would catch: a format that keeps less than it must, a conversion that is right alone but not in a chain.
+"""
+
+from __future__ import annotations
+
+import functools
+import random
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from cuzk.curves import CURVES, RootConvention, get_curve
+from cuzk.device import get_device
+from cuzk.errors import InputError
+from cuzk.formats import (
+    cuzk_key_from_bytes,
+    cuzk_key_to_bytes,
+    load_cuzk_key,
+    load_params,
+    load_r1cs,
+    load_vkey,
+    load_witness,
+    load_zkey,
+    save_cuzk_key,
+    save_params,
+    save_zkey,
+    vkey_to_json,
+)
+from cuzk.formats.json_proof import dump_json
+from cuzk.groth16 import Prover
+from cuzk.groth16.alpha_beta import alpha_beta_of
+from cuzk.groth16.convert import convert
+from cuzk.groth16.setup import setup
+from cuzk.keys import ProvingKey
+from cuzk.proof import Proof
+from cuzk.relation import R1CS
+from cuzk.witness import Witness
+from tests.prover.support import blinding, key, waste, workload
+
+DATA = Path(__file__).resolve().parents[1] / "data"
+
+
+class Load(NamedTuple):
+    """A circuit that uses every variable, as bellperson's keys demand, and a witness."""
+
+    r1cs: R1CS
+    witness: Witness
+
+
+@functools.cache
+def load_for(curve: str) -> Load:
+    """The circuit of 36 constraints that snarkjs's files are here for."""
+    folder = DATA / get_curve(curve).snarkjs_name / "product"
+    return Load(load_r1cs(folder / "product.r1cs"), load_witness(folder / "product.wtns"))
+
+
+@functools.cache
+def key_for(curve: str, roots: RootConvention) -> ProvingKey:
+    """A key with known secrets."""
+    r1cs = load_for(curve).r1cs
+    return setup(r1cs, get_device("cpu"), toxic_waste=waste(r1cs.curve), root_convention=roots)
+
+
+def proof_of(made: ProvingKey, load: Load) -> Proof:
+    return Prover(made, get_device("cpu"), circuit=load.r1cs).prove(
+        load.witness, blinding=blinding(load.curve)
+    )
+
+
+def through_zkey(made: ProvingKey, load: Load, path: Path) -> ProvingKey:
+    save_zkey(path, convert(made, get_device("cpu"), h_form="odd_lagrange", root_convention="snarkjs"))
+    return load_zkey(path)
+
+
+def through_params(made: ProvingKey, load: Load, path: Path) -> ProvingKey:
+    """Points that belong to the rows' order of the circuit need to be told so; the file cannot say it."""
+    roots: RootConvention = made.root_convention
+    if made.is_renumbered:
+        roots = "snarkjs" if roots == "bellman" else "bellman"
+    save_params(path, convert(made, get_device("cpu"), h_form="monomial"), any_roots=True)
+    return load_params(path, load.r1cs, root_convention=roots)
+
+
+def through_own(made: ProvingKey, load: Load, path: Path) -> ProvingKey:
+    save_cuzk_key(path, made, overwrite=True)
+    return load_cuzk_key(path, verify="all")
+
+
+STEPS = {"zkey": through_zkey, "params": through_params, "own": through_own}
+
+
+@pytest.mark.parametrize("roots", ["snarkjs", "bellman"])
+@pytest.mark.parametrize(
+    ("curve", "chain"),
+    [
+        ("bls12_381", ("params", "own", "zkey", "params")),
+        ("bls12_381", ("zkey", "own", "params", "zkey")),
+        ("bn254", ("own", "zkey", "own")),
+    ],
+)
+def test_chains_of_formats(curve: str, chain: tuple[str, ...], roots: RootConvention, tmp_path: Path) -> None:
+    load = load_for(curve)
+    made = key_for(curve, roots)
+    expected = proof_of(made, load)
+    for i, step in enumerate(chain):
+        made = STEPS[step](made, load, tmp_path / f"{i}.{step}")
+        made.check_circuit(load.r1cs)
+        assert proof_of(made, load) == expected, (i, step)
+    for (name, _, one), (_, _, other) in zip(made.points(), key_for(curve, roots).points(), strict=True):
+        assert name == "h_query" or np.array_equal(one, other), name
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_own_key_as_bytes(curve: str, tmp_path: Path) -> None:
+    made = key(workload("random", curve, 12, 2))
+    data = cuzk_key_to_bytes(made)
+    save_cuzk_key(tmp_path / "k.cuzk", made)
+    assert (tmp_path / "k.cuzk").read_bytes() == data
+    again = cuzk_key_from_bytes(data)
+    assert cuzk_key_to_bytes(again) == data
+    assert again.circuit_digest == made.circuit_digest
+
+
+def test_damaged_bytes_of_an_own_key(rng: random.Random) -> None:
+    """Every byte is covered by a checksum or checked to be zero: a flipped bit anywhere is found."""
+    data = cuzk_key_to_bytes(key(workload("random", "toy", 12, 2)))
+    for at in [*range(96), *rng.sample(range(len(data)), 150), len(data) - 1]:
+        wrong = bytes([*data[:at], data[at] ^ (1 << rng.randrange(8)), *data[at + 1 :]])
+        with pytest.raises(InputError):
+            cuzk_key_from_bytes(wrong)
+    for wrong in (b"", data[:40], data[:-1], data + bytes(4096)):
+        with pytest.raises(InputError, match="key from bytes"):
+            cuzk_key_from_bytes(wrong)
+
+
+@pytest.mark.parametrize(
+    "path", sorted((DATA / "bn128").glob("*/vkey.json")), ids=lambda path: path.parent.name
+)
+def test_verification_key_of_snarkjs(path: Path) -> None:
+    """With the precomputed pairing our file is snarkjs's, byte for byte."""
+    made = load_vkey(path)
+    assert dump_json(vkey_to_json(made, alpha_beta_of(made.curve))) == path.read_bytes()
+
+
+def test_the_pairing_is_left_out_where_it_cannot_be_had() -> None:
+    assert alpha_beta_of(get_curve("bls12_381")) is None
+    made = load_vkey(DATA / "bls12381" / "product" / "vkey.json")
+    assert "vk_alphabeta_12" not in vkey_to_json(made, alpha_beta_of(made.curve))
