@@ -67,7 +67,7 @@ def key_for(curve: str, roots: RootConvention) -> ProvingKey:
 
 def proof_of(made: ProvingKey, load: Load) -> Proof:
     return Prover(made, get_device("cpu"), circuit=load.r1cs).prove(
-        load.witness, blinding=blinding(load.curve)
+        load.witness, blinding=blinding(made.curve)
     )
 
 
