@@ -53,9 +53,9 @@ class Load(NamedTuple):
 
 @functools.cache
 def load_for(curve: str) -> Load:
-    """The circuit of 36 constraints that snarkjs's files are here for."""
-    folder = DATA / get_curve(curve).snarkjs_name / "product"
-    return Load(load_r1cs(folder / "product.r1cs"), load_witness(folder / "product.wtns"))
+    """A circuit of 213 constraints that snarkjs's files are here for."""
+    folder = DATA / get_curve(curve).snarkjs_name / "mimc_chain"
+    return Load(load_r1cs(folder / "mimc_chain.r1cs"), load_witness(folder / "mimc_chain.wtns"))
 
 
 @functools.cache
