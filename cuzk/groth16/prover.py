@@ -191,7 +191,8 @@ class Prover:
         return ShapeError(
             f"the witness satisfies the circuit, but the proof does not verify ({reason}): the key is damaged or "
             "was made for another circuit",
-            remedy="run cuzk key check, or make the key again",
+            remedy="run cuzk key check, or make the key again; of a .params that came from a .zkey, say so with "
+            "cuzk key convert --file-roots snarkjs",
         )
 
     def _recompute(self, witness: Witness, blinding: Blinding) -> Proof:
