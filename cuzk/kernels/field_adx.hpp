@@ -2,6 +2,7 @@
 /// run the low and the high halves of a row as two carry chains at once.  For 4 and 6 limbs and a modulus with a
 /// spare bit: then a row never carries out of N + 1 limbs, and the limb that a reduction clears is the next row's
 /// zeroed top limb.  Register names rotate by one a row.
+/// At most 13 registers: one of the 14 that a build with frame pointers has stays free.
 #pragma once
 #include "word.cuh"
 
@@ -31,6 +32,12 @@ template <int N, class M> struct AdxTable {
 #define CUZK_ROW6(src, t0, t1, t2, t3, t4, t5, t6)                                                         \
     CUZK_MAC(src, 0, t0, t1) CUZK_MAC(src, 1, t1, t2) CUZK_MAC(src, 2, t2, t3) CUZK_MAC(src, 3, t3, t4)    \
     CUZK_MAC(src, 4, t4, t5) CUZK_MAC(src, 5, t5, t6) CUZK_CLOSE(t6)
+// The same with a source that starts 2N words further on: the third operand of mul_add2.
+#define CUZK_ROWC4(src, t0, t1, t2, t3, t4) \
+    CUZK_MAC(src, 8, t0, t1) CUZK_MAC(src, 9, t1, t2) CUZK_MAC(src, 10, t2, t3) CUZK_MAC(src, 11, t3, t4) CUZK_CLOSE(t4)
+#define CUZK_ROWC6(src, t0, t1, t2, t3, t4, t5, t6)                                                        \
+    CUZK_MAC(src, 12, t0, t1) CUZK_MAC(src, 13, t1, t2) CUZK_MAC(src, 14, t2, t3) CUZK_MAC(src, 15, t3, t4) \
+    CUZK_MAC(src, 16, t4, t5) CUZK_MAC(src, 17, t5, t6) CUZK_CLOSE(t6)
 // rdx = the multiple of p that clears t0; clears both carry flags.
 #define CUZK_QUOTIENT(n, t0) "mov %[" t0 "], %%rdx\n\timul 8*" #n "(%[p]), %%rdx\n\txor %%eax, %%eax\n\t"
 #define CUZK_LOAD(src, k) "mov 8*" #k "(%[" src "]), %%rdx\n\t"
@@ -66,26 +73,25 @@ template <class M> struct Adx64<4, M> {
             CUZK_STEP(2, "t2", "t3", "t4", "t0", "t1")
             CUZK_STEP(3, "t3", "t4", "t0", "t1", "t2")
             : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4)
-            : [a] "r"(a), [b] "r"(b), [p] "r"(TABLE.word), "m"(*(const u64(*)[4])a), "m"(*(const u64(*)[4])b)
-            : "rax", "rcx", "rdx", "cc");
+            : [a] "r"(a), [b] "r"(b), [p] "r"(TABLE.word)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[0] = t4, r[1] = t0, r[2] = t1, r[3] = t2;
     }
 
-    /// (a * b + c * d) / R in [0, 2p) for a, b, c, d < p; two spare bits.  bd: b[0], d[0], b[1], d[1], ...
-    static CUZK_FN_INLINE void mul_add2(u64* r, const u64* a, const u64* c, const u64* bd) {
+    /// (a * b + c * d) / R in [0, 2p) for a, b, c, d < p; two spare bits.  w: b[0], d[0], b[1], d[1], ..., c[0], c[1], ...
+    static CUZK_FN_INLINE void mul_add2(u64* r, const u64* a, const u64* w) {
         u64 t0, t1, t2, t3, t4;
-        asm(CUZK_LOAD("bd", 0) CUZK_FIRST4("a", "t0", "t1", "t2", "t3", "t4") "xor %%eax, %%eax\n\t"
-            CUZK_LOAD("bd", 1) CUZK_ROW4("c", "t0", "t1", "t2", "t3", "t4") CUZK_REDUCE("t0", "t1", "t2", "t3", "t4")
-            CUZK_LOAD("bd", 2) CUZK_ROW4("a", "t1", "t2", "t3", "t4", "t0")
-            CUZK_LOAD("bd", 3) CUZK_ROW4("c", "t1", "t2", "t3", "t4", "t0") CUZK_REDUCE("t1", "t2", "t3", "t4", "t0")
-            CUZK_LOAD("bd", 4) CUZK_ROW4("a", "t2", "t3", "t4", "t0", "t1")
-            CUZK_LOAD("bd", 5) CUZK_ROW4("c", "t2", "t3", "t4", "t0", "t1") CUZK_REDUCE("t2", "t3", "t4", "t0", "t1")
-            CUZK_LOAD("bd", 6) CUZK_ROW4("a", "t3", "t4", "t0", "t1", "t2")
-            CUZK_LOAD("bd", 7) CUZK_ROW4("c", "t3", "t4", "t0", "t1", "t2") CUZK_REDUCE("t3", "t4", "t0", "t1", "t2")
+        asm(CUZK_LOAD("w", 0) CUZK_FIRST4("a", "t0", "t1", "t2", "t3", "t4") "xor %%eax, %%eax\n\t"
+            CUZK_LOAD("w", 1) CUZK_ROWC4("w", "t0", "t1", "t2", "t3", "t4") CUZK_REDUCE("t0", "t1", "t2", "t3", "t4")
+            CUZK_LOAD("w", 2) CUZK_ROW4("a", "t1", "t2", "t3", "t4", "t0")
+            CUZK_LOAD("w", 3) CUZK_ROWC4("w", "t1", "t2", "t3", "t4", "t0") CUZK_REDUCE("t1", "t2", "t3", "t4", "t0")
+            CUZK_LOAD("w", 4) CUZK_ROW4("a", "t2", "t3", "t4", "t0", "t1")
+            CUZK_LOAD("w", 5) CUZK_ROWC4("w", "t2", "t3", "t4", "t0", "t1") CUZK_REDUCE("t2", "t3", "t4", "t0", "t1")
+            CUZK_LOAD("w", 6) CUZK_ROW4("a", "t3", "t4", "t0", "t1", "t2")
+            CUZK_LOAD("w", 7) CUZK_ROWC4("w", "t3", "t4", "t0", "t1", "t2") CUZK_REDUCE("t3", "t4", "t0", "t1", "t2")
             : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4)
-            : [a] "r"(a), [c] "r"(c), [bd] "r"(bd), [p] "r"(TABLE.word), "m"(*(const u64(*)[4])a), "m"(*(const u64(*)[4])c),
-              "m"(*(const u64(*)[8])bd)
-            : "rax", "rcx", "rdx", "cc");
+            : [a] "r"(a), [w] "r"(w), [p] "r"(TABLE.word)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[0] = t4, r[1] = t0, r[2] = t1, r[3] = t2;
     }
 
@@ -96,10 +102,9 @@ template <class M> struct Adx64<4, M> {
             CUZK_LOAD("b", 1) CUZK_ZERO("t0") CUZK_ROW4("a", "t1", "t2", "t3", "t4", "t0") CUZK_STORE(1, "t1")
             CUZK_LOAD("b", 2) CUZK_ZERO("t1") CUZK_ROW4("a", "t2", "t3", "t4", "t0", "t1") CUZK_STORE(2, "t2")
             CUZK_LOAD("b", 3) CUZK_ZERO("t2") CUZK_ROW4("a", "t3", "t4", "t0", "t1", "t2") CUZK_STORE(3, "t3")
-            : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4),
-              "=m"(*(u64(*)[4])r)
-            : [a] "r"(a), [b] "r"(b), [r] "r"(r), "m"(*(const u64(*)[4])a), "m"(*(const u64(*)[4])b)
-            : "rax", "rcx", "rdx", "cc");
+            : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4)
+            : [a] "r"(a), [b] "r"(b), [r] "r"(r)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[4] = t4, r[5] = t0, r[6] = t1, r[7] = t2;
     }
 
@@ -113,8 +118,8 @@ template <class M> struct Adx64<4, M> {
             CUZK_ZERO("t2") CUZK_REDUCE("t3", "t4", "t0", "t1", "t2")
             "add 8*4(%[t]), %[t4]\n\t" CUZK_HIGH(5, "t0") CUZK_HIGH(6, "t1") CUZK_HIGH(7, "t2")
             : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4)
-            : [t] "r"(t), [p] "r"(TABLE.word), "m"(*(const u64(*)[8])t)
-            : "rax", "rcx", "rdx", "cc");
+            : [t] "r"(t), [p] "r"(TABLE.word)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[0] = t4, r[1] = t0, r[2] = t1, r[3] = t2;
     }
 #undef CUZK_REDUCE
@@ -137,30 +142,29 @@ template <class M> struct Adx64<6, M> {
             CUZK_STEP(4, "t4", "t5", "t6", "t0", "t1", "t2", "t3")
             CUZK_STEP(5, "t5", "t6", "t0", "t1", "t2", "t3", "t4")
             : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4), [t5] "=&r"(t5), [t6] "=&r"(t6)
-            : [a] "r"(a), [b] "r"(b), [p] "r"(TABLE.word), "m"(*(const u64(*)[6])a), "m"(*(const u64(*)[6])b)
-            : "rax", "rcx", "rdx", "cc");
+            : [a] "r"(a), [b] "r"(b), [p] "r"(TABLE.word)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[0] = t6, r[1] = t0, r[2] = t1, r[3] = t2, r[4] = t3, r[5] = t4;
     }
 
-    /// (a * b + c * d) / R in [0, 2p) for a, b, c, d < p; two spare bits.  bd: b[0], d[0], b[1], d[1], ...
-    static CUZK_FN_INLINE void mul_add2(u64* r, const u64* a, const u64* c, const u64* bd) {
+    /// (a * b + c * d) / R in [0, 2p) for a, b, c, d < p; two spare bits.  w: b[0], d[0], b[1], d[1], ..., c[0], c[1], ...
+    static CUZK_FN_INLINE void mul_add2(u64* r, const u64* a, const u64* w) {
         u64 t0, t1, t2, t3, t4, t5, t6;
-        asm(CUZK_LOAD("bd", 0) CUZK_FIRST6("a", "t0", "t1", "t2", "t3", "t4", "t5", "t6") "xor %%eax, %%eax\n\t"
-            CUZK_LOAD("bd", 1) CUZK_ROW6("c", "t0", "t1", "t2", "t3", "t4", "t5", "t6") CUZK_REDUCE("t0", "t1", "t2", "t3", "t4", "t5", "t6")
-            CUZK_LOAD("bd", 2) CUZK_ROW6("a", "t1", "t2", "t3", "t4", "t5", "t6", "t0")
-            CUZK_LOAD("bd", 3) CUZK_ROW6("c", "t1", "t2", "t3", "t4", "t5", "t6", "t0") CUZK_REDUCE("t1", "t2", "t3", "t4", "t5", "t6", "t0")
-            CUZK_LOAD("bd", 4) CUZK_ROW6("a", "t2", "t3", "t4", "t5", "t6", "t0", "t1")
-            CUZK_LOAD("bd", 5) CUZK_ROW6("c", "t2", "t3", "t4", "t5", "t6", "t0", "t1") CUZK_REDUCE("t2", "t3", "t4", "t5", "t6", "t0", "t1")
-            CUZK_LOAD("bd", 6) CUZK_ROW6("a", "t3", "t4", "t5", "t6", "t0", "t1", "t2")
-            CUZK_LOAD("bd", 7) CUZK_ROW6("c", "t3", "t4", "t5", "t6", "t0", "t1", "t2") CUZK_REDUCE("t3", "t4", "t5", "t6", "t0", "t1", "t2")
-            CUZK_LOAD("bd", 8) CUZK_ROW6("a", "t4", "t5", "t6", "t0", "t1", "t2", "t3")
-            CUZK_LOAD("bd", 9) CUZK_ROW6("c", "t4", "t5", "t6", "t0", "t1", "t2", "t3") CUZK_REDUCE("t4", "t5", "t6", "t0", "t1", "t2", "t3")
-            CUZK_LOAD("bd", 10) CUZK_ROW6("a", "t5", "t6", "t0", "t1", "t2", "t3", "t4")
-            CUZK_LOAD("bd", 11) CUZK_ROW6("c", "t5", "t6", "t0", "t1", "t2", "t3", "t4") CUZK_REDUCE("t5", "t6", "t0", "t1", "t2", "t3", "t4")
+        asm(CUZK_LOAD("w", 0) CUZK_FIRST6("a", "t0", "t1", "t2", "t3", "t4", "t5", "t6") "xor %%eax, %%eax\n\t"
+            CUZK_LOAD("w", 1) CUZK_ROWC6("w", "t0", "t1", "t2", "t3", "t4", "t5", "t6") CUZK_REDUCE("t0", "t1", "t2", "t3", "t4", "t5", "t6")
+            CUZK_LOAD("w", 2) CUZK_ROW6("a", "t1", "t2", "t3", "t4", "t5", "t6", "t0")
+            CUZK_LOAD("w", 3) CUZK_ROWC6("w", "t1", "t2", "t3", "t4", "t5", "t6", "t0") CUZK_REDUCE("t1", "t2", "t3", "t4", "t5", "t6", "t0")
+            CUZK_LOAD("w", 4) CUZK_ROW6("a", "t2", "t3", "t4", "t5", "t6", "t0", "t1")
+            CUZK_LOAD("w", 5) CUZK_ROWC6("w", "t2", "t3", "t4", "t5", "t6", "t0", "t1") CUZK_REDUCE("t2", "t3", "t4", "t5", "t6", "t0", "t1")
+            CUZK_LOAD("w", 6) CUZK_ROW6("a", "t3", "t4", "t5", "t6", "t0", "t1", "t2")
+            CUZK_LOAD("w", 7) CUZK_ROWC6("w", "t3", "t4", "t5", "t6", "t0", "t1", "t2") CUZK_REDUCE("t3", "t4", "t5", "t6", "t0", "t1", "t2")
+            CUZK_LOAD("w", 8) CUZK_ROW6("a", "t4", "t5", "t6", "t0", "t1", "t2", "t3")
+            CUZK_LOAD("w", 9) CUZK_ROWC6("w", "t4", "t5", "t6", "t0", "t1", "t2", "t3") CUZK_REDUCE("t4", "t5", "t6", "t0", "t1", "t2", "t3")
+            CUZK_LOAD("w", 10) CUZK_ROW6("a", "t5", "t6", "t0", "t1", "t2", "t3", "t4")
+            CUZK_LOAD("w", 11) CUZK_ROWC6("w", "t5", "t6", "t0", "t1", "t2", "t3", "t4") CUZK_REDUCE("t5", "t6", "t0", "t1", "t2", "t3", "t4")
             : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4), [t5] "=&r"(t5), [t6] "=&r"(t6)
-            : [a] "r"(a), [c] "r"(c), [bd] "r"(bd), [p] "r"(TABLE.word), "m"(*(const u64(*)[6])a), "m"(*(const u64(*)[6])c),
-              "m"(*(const u64(*)[12])bd)
-            : "rax", "rcx", "rdx", "cc");
+            : [a] "r"(a), [w] "r"(w), [p] "r"(TABLE.word)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[0] = t6, r[1] = t0, r[2] = t1, r[3] = t2, r[4] = t3, r[5] = t4;
     }
 
@@ -173,10 +177,9 @@ template <class M> struct Adx64<6, M> {
             CUZK_LOAD("b", 3) CUZK_ZERO("t2") CUZK_ROW6("a", "t3", "t4", "t5", "t6", "t0", "t1", "t2") CUZK_STORE(3, "t3")
             CUZK_LOAD("b", 4) CUZK_ZERO("t3") CUZK_ROW6("a", "t4", "t5", "t6", "t0", "t1", "t2", "t3") CUZK_STORE(4, "t4")
             CUZK_LOAD("b", 5) CUZK_ZERO("t4") CUZK_ROW6("a", "t5", "t6", "t0", "t1", "t2", "t3", "t4") CUZK_STORE(5, "t5")
-            : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4), [t5] "=&r"(t5), [t6] "=&r"(t6),
-              "=m"(*(u64(*)[6])r)
-            : [a] "r"(a), [b] "r"(b), [r] "r"(r), "m"(*(const u64(*)[6])a), "m"(*(const u64(*)[6])b)
-            : "rax", "rcx", "rdx", "cc");
+            : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4), [t5] "=&r"(t5), [t6] "=&r"(t6)
+            : [a] "r"(a), [b] "r"(b), [r] "r"(r)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[6] = t6, r[7] = t0, r[8] = t1, r[9] = t2, r[10] = t3, r[11] = t4;
     }
 
@@ -192,8 +195,8 @@ template <class M> struct Adx64<6, M> {
             CUZK_ZERO("t4") CUZK_REDUCE("t5", "t6", "t0", "t1", "t2", "t3", "t4")
             "add 8*6(%[t]), %[t6]\n\t" CUZK_HIGH(7, "t0") CUZK_HIGH(8, "t1") CUZK_HIGH(9, "t2") CUZK_HIGH(10, "t3") CUZK_HIGH(11, "t4")
             : [t0] "=&r"(t0), [t1] "=&r"(t1), [t2] "=&r"(t2), [t3] "=&r"(t3), [t4] "=&r"(t4), [t5] "=&r"(t5), [t6] "=&r"(t6)
-            : [t] "r"(t), [p] "r"(TABLE.word), "m"(*(const u64(*)[12])t)
-            : "rax", "rcx", "rdx", "cc");
+            : [t] "r"(t), [p] "r"(TABLE.word)
+            : "rax", "rcx", "rdx", "cc", "memory");
         r[0] = t6, r[1] = t0, r[2] = t1, r[3] = t2, r[4] = t3, r[5] = t4;
     }
 #undef CUZK_REDUCE

@@ -46,13 +46,14 @@ template <int N, int SPARE, class M> struct Cios64 {
         static_assert(SPARE >= 2, "the sum of two products must fit");
 #if defined(CUZK_ADX)
         if constexpr (ADX) {
-            u64 bd[2 * N];
+            u64 w[3 * N];
             CUZK_UNROLL
             for (int i = 0; i < N; ++i) {
-                bd[2 * i] = scalar(b[i]);
-                bd[2 * i + 1] = scalar(d[i]);
+                w[2 * i] = scalar(b[i]);
+                w[2 * i + 1] = scalar(d[i]);
+                w[2 * N + i] = scalar(c[i]);
             }
-            return Adx64<N, M>::mul_add2(r, a, c, bd);
+            return Adx64<N, M>::mul_add2(r, a, w);
         }
 #endif
         u64 t[2 * N], s[2 * N];
