@@ -121,6 +121,15 @@ class Case:
             )
         return said_ok
 
+    def run_snarkjs(self, *arguments: str | Path) -> None:
+        """Run a snarkjs command that must succeed."""
+        command = [str(self.snarkjs), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+        if done.returncode != 0:
+            raise CheckFailedError(
+                f"snarkjs {arguments[0]} ended with {done.returncode}: {done.stdout[-500:]}"
+            )
+
     def spoiled(self, triple: Triple) -> Triple:
         """The same with C replaced by A: on the curve, in the subgroup, and false."""
         proof = json.loads(triple.proof.read_text())
@@ -189,8 +198,24 @@ def golden_emu(case: Case) -> None:
     _golden(case, "emu")
 
 
+def our_zkey(case: Case) -> None:
+    """With the .zkey that we export of a key of our own, snarkjs proves, and reads the same verification key."""
+    key, vkey, zkey = case.work / "zk.cuzk", case.work / "zk_vkey.json", case.work / "zk.zkey"
+    made = Triple(case.work / "zk_their_vkey.json", case.work / "zk_public.json", case.work / "zk_proof.json")
+    if case.cuzk("setup", case._file("r1cs"), "--key", key, "--vkey", vkey) != 0:
+        raise CheckFailedError("cuzk setup ended with 1")
+    if case.cuzk("key", "export", key, "--format", "zkey", "--out", zkey) != 0:
+        raise CheckFailedError("cuzk key export ended with 1")
+    case.run_snarkjs("groth16", "prove", zkey, case._file("wtns"), made.proof, made.public)
+    case.run_snarkjs("zkey", "export", "verificationkey", zkey, made.vkey)
+    theirs, ours = (json.loads(path.read_text()) for path in (made.vkey, vkey))
+    if theirs != theirs | ours:
+        raise CheckFailedError("snarkjs reads another verification key from our .zkey")
+    _must_be_accepted(case, made)
+
+
 CHECKS: dict[str, Callable[[Case], None]] = {
-    check.__name__: check for check in (their_key, own_key, their_proof, golden_cpu, golden_emu)
+    check.__name__: check for check in (their_key, own_key, our_zkey, their_proof, golden_cpu, golden_emu)
 }
 
 
