@@ -11,7 +11,9 @@
 /// tiles never cross a sub-transform, a batch is only a larger number of tiles.  A tile is read completely before any
 /// of it is written, so src == dst is allowed; otherwise they must not overlap.
 ///
-/// Twist factors and scale factors come from two small tables each (fr_vec.cuh), so no table has 2^log_n entries.
+/// Scale factors come from two small tables (fr_vec.cuh), so that no table has 2^log_n entries, and so do the twist
+/// factors of large sub-transforms; those of small ones have a table in the order of memory.  On a GPU roots and twist
+/// factors are fixed factors (ntt_factor.cuh), two elements each; at group width 1 they are single elements.
 /// Source: the four-step split of Gentleman & Sande (1966), Cooley & Tukey (1965), applied to a prime field.
 #pragma once
 
@@ -33,105 +35,126 @@ enum NttScale : u32 {
     F(u64, scale_in) F(u64, scale_out) F(const Fr*, scale_outer) F(const Fr*, scale_inner) F(u64, scale_bits)
 CUZK_ARGS_T1(NttPassArgs, Fr, NTT_PASS_ARGS)
 
-/// Where the elements of one tile lie in global memory.
-struct NttPlace {
-    u64 base;        ///< first element of the tile
-    u64 column;      ///< j of the tile's first column
-    u32 log_s;       ///< log2 of the distance between rows; 0: T contiguous sub-transforms
-    u32 log_r, log_t;
+/// twist_bits of a table that holds the factor of the element at address i of a sub-transform at its index i.
+inline constexpr u64 NTT_TWIST_PLACED = 64;
 
-    CUZK_FN NttPlace(u64 tile, u32 log_l, u32 log_r_, u32 log_t_) : log_s(log_l - log_r_), log_r(log_r_), log_t(log_t_) {
+/// The side of one tile that lies in global memory: addresses, and the factors that ride on reading and writing.
+template <bool DIF, class A, class Fr> struct NttEnds {
+    const NttPassArgs<Fr>& a;
+    u64 base;    ///< address of the tile's first element
+    u64 column;  ///< j of the tile's first column
+    u32 log_s;   ///< log2 of the distance between rows; 0: T contiguous sub-transforms
+    u32 log_c;   ///< log2 of the distance between rows in the tile: of T, or 0 where log_s is
+
+    CUZK_FN NttEnds(const NttPassArgs<Fr>& a_, u64 tile) : a(a_), column(0), log_s((u32)(a_.log_l - a_.log_r)), log_c(0) {
         if (log_s == 0) {
-            base = tile << (log_r + log_t);
-            column = 0;
+            base = tile << (a.log_r + a.log_t);
         } else {
-            column = (tile & (((u64)1 << (log_s - log_t)) - 1)) << log_t;
-            base = (tile >> (log_s - log_t) << log_l) + column;
+            log_c = (u32)a.log_t;
+            column = (tile & (((u64)1 << (log_s - log_c)) - 1)) << log_c;
+            base = (tile >> (log_s - log_c) << a.log_l) + column;
         }
     }
 
-    /// Row, column and address of the element-th element, in the order that runs along global memory.
-    CUZK_FN void locate(u32 element, u32& row, u32& col, u64& address) const {
-        if (log_s == 0) {
-            row = element & ((1u << log_r) - 1);
-            col = element >> log_r;
-            address = base + element;
-        } else {
-            row = element >> log_t;
-            col = element & ((1u << log_t) - 1);
-            address = base + ((u64)row << log_s) + col;
+    CUZK_FN_INLINE u64 locate(u32 slot) const {
+        return base + ((u64)(slot >> log_c) << log_s) + (slot & ((1u << log_c) - 1));
+    }
+    CUZK_FN_INLINE Fr get(u64 address) const { return a.src[address]; }
+    CUZK_FN_INLINE void put(u64 address, const Fr& v) const { a.dst[address] = v; }
+
+    CUZK_FN_INLINE bool before() const { return a.scale_in != NTT_SCALE_NONE || (!DIF && log_s != 0); }
+    CUZK_FN_INLINE bool after() const { return a.scale_out != NTT_SCALE_NONE || (DIF && log_s != 0); }
+
+    using Factor = typename A::Factor;
+    struct Input {
+        Fr v;
+        Factor twist;
+    };
+    CUZK_FN_INLINE Input input(u32 slot) const { return Input{get(locate(slot)), !DIF ? twist(slot) : Factor{}}; }
+    CUZK_FN_INLINE Factor output(u32 slot) const { return DIF ? twist(slot) : Factor{}; }
+    CUZK_FN Fr on_get(const Input& in, u32 slot) const {
+        const Fr u = scaled(in.v, a.scale_in, slot);
+        return DIF ? u : twisted(u, in.twist, slot);
+    }
+    CUZK_FN Fr on_put(const Fr& v, const Factor& factor, u32 slot) const {
+        const Fr u = DIF ? twisted(v, factor, slot) : v;
+        return a.scale_out == NTT_SCALE_NONE ? A::finish(u) : scaled(u, a.scale_out, slot);
+    }
+
+    /// v times the factor that `mode` asks for, reduced unless there is none.
+    CUZK_FN Fr scaled(const Fr& v, u64 mode, u32 slot) const {
+        if (mode == NTT_SCALE_NONE) return v;
+        Fr factor = a.scale_outer[0];
+        if (mode == NTT_SCALE_POWERS) {
+            const u64 i = locate(slot) & (((u64)1 << a.log_n) - 1);
+            factor = split_power(a.scale_outer, a.scale_inner, a.scale_bits, i);
         }
+        return factor * v;  // in this order: of a Montgomery product only the first operand must be reduced
+    }
+
+    /// j * q in powers of w_n, q = rev(row).
+    CUZK_FN_INLINE u64 exponent(u32 slot) const {
+        const u64 j = column + (slot & ((1u << log_c) - 1));
+        return j * reverse_bits(slot >> log_c, (u32)a.log_r) << (a.log_n - a.log_l);
+    }
+    /// w_L^(j * q), or the first of its two factors; without meaning where rows lie side by side.
+    CUZK_FN_INLINE Factor twist(u32 slot) const {
+        if (log_s == 0) return Factor{};
+        const bool placed = a.twist_bits == NTT_TWIST_PLACED;
+        const u64 i = placed ? locate(slot) & (((u64)1 << a.log_l) - 1) : exponent(slot) & (((u64)1 << a.twist_bits) - 1);
+        return A::factor(a.twist_inner, i);
+    }
+    CUZK_FN Fr twisted(const Fr& v, const Factor& inner, u32 slot) const {
+        if (log_s == 0) return v;
+        const bool two = a.twist_bits < a.log_n;
+        Factor outer{};
+        if (two) outer = A::factor(a.twist_outer, exponent(slot) >> a.twist_bits);
+        const Fr u = A::mul(v, inner);
+        return two ? A::mul(u, outer) : u;
     }
 };
 
-/// v times the factor that `mode` asks for, for the element at this address.
-template <class Fr> CUZK_FN Fr ntt_scaled(const Fr& v, const NttPassArgs<Fr>& a, u64 mode, u64 address) {
-    if (mode == NTT_SCALE_NONE) return v;
-    if (mode == NTT_SCALE_CONSTANT) return v * a.scale_outer[0];
-    return v * split_power(a.scale_outer, a.scale_inner, a.scale_bits, address & (((u64)1 << a.log_n) - 1));
-}
-
-/// v times w_L^(j * q), q = rev(row).  Where the inner table covers all of w_n's powers it is used alone.
-template <class Fr> CUZK_FN Fr ntt_twisted(const Fr& v, const NttPassArgs<Fr>& a, u64 j, u32 row) {
-    const u64 exponent = j * reverse_bits(row, (u32)a.log_r) << (a.log_n - a.log_l);
-    if (a.twist_bits >= a.log_n) return v * a.twist_inner[exponent];
-    return v * split_power(a.twist_outer, a.twist_inner, a.twist_bits, exponent);
+/// One pass: the tiles of this block, one after another.
+template <bool DIF, class Ex, class Fr> CUZK_FN void ntt_pass(Ex& ex, const NttPassArgs<Fr>& a) {
+    using A = NttField<Fr, (Ex::WARP > 1)>;
+    const NttTile<Ex, Fr> tile(ex, 1u << (a.log_r + a.log_t));
+    for (u64 index = ex.block(); index < a.num_tiles; index += ex.num_blocks()) {
+        if (index != ex.block()) ex.sync();  // the last round of the tile before may still read its slots
+        const NttEnds<DIF, A, Fr> ends(a, index);
+        ntt_tile_transform<DIF, A>(ex, tile, (u32)a.log_r, ends.log_c, a.roots, ends);
+    }
 }
 
 /// One pass, natural -> bit-reversed.  Shared memory: 2^(log_r + log_t) elements.
-/// Cost per element: log_r / 2 products (less the factors of 1), 2 for the twist where log_l > log_r, up to 2 a scaling.
-template <class Ex, class Fr> CUZK_FN void ntt_dif_pass(Ex& ex, const NttPassArgs<Fr>& a) {
-    const u32 log_r = (u32)a.log_r, log_t = (u32)a.log_t;
-    const NttTile<Ex, Fr> tile(ex, 1u << (log_r + log_t));
-    for (u64 index = ex.block(); index < a.num_tiles; index += ex.num_blocks()) {
-        const NttPlace place(index, (u32)a.log_l, log_r, log_t);
-        for_block(ex, tile.size, [&](u32 e) {
-            u32 row, col;
-            u64 address;
-            place.locate(e, row, col, address);
-            tile.store((row << log_t) | col, ntt_scaled(a.src[address], a, a.scale_in, address));
-        });
-        ex.sync();
-        ntt_tile_transform<true>(ex, tile, log_r, log_t, a.roots);
-        for_block(ex, tile.size, [&](u32 e) {
-            u32 row, col;
-            u64 address;
-            place.locate(e, row, col, address);
-            Fr v = tile.load((row << log_t) | col);
-            if (place.log_s != 0) v = ntt_twisted(v, a, place.column + col, row);
-            a.dst[address] = ntt_scaled(v, a, a.scale_out, address);
-        });  // no barrier: the next tile's element e goes where this thread has just read element e
-    }
-}
+/// Cost per element: log_r / 2 products (less the factors of 1), 1 or 2 for the twist where log_l > log_r, up to 2 a scaling.
+template <class Ex, class Fr> CUZK_FN void ntt_dif_pass(Ex& ex, const NttPassArgs<Fr>& a) { ntt_pass<true>(ex, a); }
 
 /// One pass, bit-reversed -> natural.  Shared memory and cost as ntt_dif_pass.
-template <class Ex, class Fr> CUZK_FN void ntt_dit_pass(Ex& ex, const NttPassArgs<Fr>& a) {
-    const u32 log_r = (u32)a.log_r, log_t = (u32)a.log_t;
-    const NttTile<Ex, Fr> tile(ex, 1u << (log_r + log_t));
-    for (u64 index = ex.block(); index < a.num_tiles; index += ex.num_blocks()) {
-        const NttPlace place(index, (u32)a.log_l, log_r, log_t);
-        for_block(ex, tile.size, [&](u32 e) {
-            u32 row, col;
-            u64 address;
-            place.locate(e, row, col, address);
-            Fr v = ntt_scaled(a.src[address], a, a.scale_in, address);
-            if (place.log_s != 0) v = ntt_twisted(v, a, place.column + col, row);
-            tile.store((row << log_t) | col, v);
-        });
-        ex.sync();
-        ntt_tile_transform<false>(ex, tile, log_r, log_t, a.roots);
-        for_block(ex, tile.size, [&](u32 e) {
-            u32 row, col;
-            u64 address;
-            place.locate(e, row, col, address);
-            a.dst[address] = ntt_scaled(tile.load((row << log_t) | col), a, a.scale_out, address);
-        });  // no barrier, as in ntt_dif_pass
-    }
+template <class Ex, class Fr> CUZK_FN void ntt_dit_pass(Ex& ex, const NttPassArgs<Fr>& a) { ntt_pass<false>(ex, a); }
+
+#define NTT_FACTORS_ARGS(F)                                                                                  \
+    F(const Fr*, outer) F(const Fr*, inner) F(u64, bits) F(u64, log_n) F(u64, log_l) F(u64, log_r) F(Fr*, out) F(u64, n)
+CUZK_ARGS_T1(NttFactorsArgs, Fr, NTT_FACTORS_ARGS)
+
+/// out[2i], out[2i + 1] = the two parts of the fixed factor s_e, where s is the geometric sequence of the two tables and
+/// e = i, or where log_r > 0 the twist exponent of address i in a sub-transform of 2^log_l elements.
+template <class Ex, class Fr> CUZK_FN void ntt_factors(Ex& ex, const NttFactorsArgs<Fr>& a) {
+    for_range(ex, a.n, [&](u64 i) {
+        u64 exponent = i;
+        if (a.log_r > 0) {
+            const u64 log_s = a.log_l - a.log_r, j = i & (((u64)1 << log_s) - 1);
+            exponent = j * reverse_bits((u32)(i >> log_s), (u32)a.log_r) << (a.log_n - a.log_l);
+        }
+        const FixedFactor<Fr> f = fixed_factor(split_power(a.outer, a.inner, a.bits, exponent));
+        a.out[2 * i] = f.value;
+        a.out[2 * i + 1] = f.quotient;
+    });
 }
 
 // X(kernel function template, argument struct, threads per block, blocks per multiprocessor)
 #define CUZK_NTT_KERNELS(X, Fr)                                                                              \
     X(ntt_dif_pass, NttPassArgs<Fr>, 128, 4)                                                                 \
-    X(ntt_dit_pass, NttPassArgs<Fr>, 128, 4)
+    X(ntt_dit_pass, NttPassArgs<Fr>, 128, 4)                                                                 \
+    X(ntt_factors, NttFactorsArgs<Fr>, 256, 1)
 
 }  // namespace cuzk

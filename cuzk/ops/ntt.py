@@ -104,8 +104,8 @@ class _Transform:
     def _launch(self, step: NttPass, src: Array, dst: Array, *, first: bool, last: bool) -> None:
         device, domain = self.device, self.domain
         folded = self.inverse and self.coset is None and len(self.passes) > 1
-        twist = domain.twist_tables(
-            device, inverse=self.inverse, scaled=folded and self._folds(step), bits=self.bits
+        twist = domain.ntt_twist(
+            device, step, inverse=self.inverse, scaled=folded and self._folds(step), bits=self.bits
         )
         scale_in = scale_out = _SCALE_NONE
         scale = twist
@@ -122,7 +122,7 @@ class _Transform:
             device, domain.curve, "ntt_dif_pass" if self.dif else "ntt_dit_pass", step.shape,
             src=src, dst=dst, num_tiles=step.num_tiles,
             log_n=domain.log_n, log_l=step.log_l, log_r=step.log_r, log_t=step.log_t,
-            roots=domain.inner_roots(device, inverse=self.inverse),
+            roots=domain.ntt_roots(device, inverse=self.inverse),
             twist_outer=twist.outer, twist_inner=twist.inner, twist_bits=twist.bits,
             scale_in=scale_in, scale_out=scale_out,
             scale_outer=scale.outer, scale_inner=scale.inner, scale_bits=scale.bits,

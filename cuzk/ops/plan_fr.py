@@ -7,6 +7,7 @@ cuts about as many blocks as keep all cores busy.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ GPU_SHARED_BYTES = 48 << 10
 MAX_LOG_RADIX = 10
 #: Entries of a power table below which two levels do not pay, log2.
 MIN_TABLE_BITS = 12
+
+#: Share of a device's memory that one table of twist factors in the order of memory may take.
+PLACED_MEMORY_SHARE = 512
 
 _GPU_BLOCK_THREADS = 256
 _NTT_BLOCK_THREADS = 128
@@ -72,6 +76,14 @@ def table_bits(log_n: int) -> int:
     return min(log_n, max((log_n + 1) // 2, MIN_TABLE_BITS))
 
 
+def twist_is_placed(log_l: int, curve: Curve, limits: DeviceLimits) -> bool:
+    """Whether the twist factors of sub-transforms of 2^log_l elements have a table in the order of memory.
+
+    Such a table has two elements an entry and saves one product of two. It is read once for every sub-transform.
+    """
+    return 2 * curve.fr.nbytes << log_l <= limits.memory_bytes // PLACED_MEMORY_SHARE
+
+
 def plan_ntt(
     log_n: int,
     batch: int,
@@ -93,6 +105,24 @@ def plan_ntt(
     Raises:
         RangeError: The radices do not multiply to 2^log_n, or a tile does not fit the device.
     """
+    if radices is None and log_tile is None:
+        return _default_plan(log_n, batch, curve, limits)
+    return _plan(log_n, batch, curve, limits, radices, log_tile)
+
+
+@functools.lru_cache(maxsize=256)
+def _default_plan(log_n: int, batch: int, curve: Curve, limits: DeviceLimits) -> NttPlan:
+    return _plan(log_n, batch, curve, limits, None, None)
+
+
+def _plan(
+    log_n: int,
+    batch: int,
+    curve: Curve,
+    limits: DeviceLimits,
+    radices: Sequence[int] | None,
+    log_tile: int | None,
+) -> NttPlan:
     largest = _max_log_tile(curve, limits)
     if log_tile is None:
         log_tile = min(largest, _CPU_LOG_TILE) if not limits.gpu_like else largest
