@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from cuzk_oracles import curve as oracle
 
-from cuzk.formats import load_proof, load_public, load_r1cs, load_vkey, load_witness, load_zkey
+from cuzk.curves import Curve, GroupSpec
+from cuzk.errors import CuzkError
+from cuzk.formats import (
+    PROOF_ENCODINGS,
+    load_proof,
+    load_public,
+    load_r1cs,
+    load_vkey,
+    load_witness,
+    load_zkey,
+)
+from cuzk.formats.point_encodings import DECODERS
 from cuzk.keys import ProvingKey, VerifyingKey
+from cuzk.limbs import points_from_ints, points_to_ints
 from cuzk.proof import Proof
 from cuzk.relation import R1CS
 from cuzk.witness import Witness
+from tests.kernels.msm_support import subject
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 #: cuzk's names of the curves that files exist for, with the folders of tests/data.
@@ -72,3 +91,44 @@ class Files:
 def files(curve: str, circuit: str = "product") -> Files:
     """The files of a circuit by cuzk's name of the curve."""
     return Files(curve, circuit)
+
+
+def with_header(data: bytes, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """A cuzk key whose header was changed, with the right checksum over it."""
+    length = int.from_bytes(data[12:16], "little")
+    header = json.loads(data[64 : 64 + length])
+    change(header)
+    text = json.dumps(header, separators=(",", ":")).encode()
+    start = data[:12] + len(text).to_bytes(4, "little") + hashlib.blake2b(text, digest_size=32).digest()
+    old, new = -(-(64 + length) // 4096) * 4096, -(-(64 + len(text)) // 4096) * 4096
+    return (start + bytes(16) + text).ljust(new, b"\0") + data[old:]
+
+
+def encodings(curve: Curve) -> list[str]:
+    """The encodings of proofs that a curve has."""
+    return [name for name in PROOF_ENCODINGS if name != "evm" or curve.name == "bn254"]
+
+
+def decoded(name: str, group: GroupSpec, data: bytes) -> Any:
+    """A point, or the error's class."""
+    try:
+        return DECODERS[name](group, data, 0)
+    except CuzkError as error:
+        return type(error)
+
+
+def encoded(group: Any, point: Any) -> Any:
+    """One point as limbs."""
+    return points_from_ints(group, [point])[0]
+
+
+def moved(curve_name: str, proof: Proof, **by: Any) -> Proof:
+    """A proof with points added to some of its own."""
+    curve = proof.curve
+    changed = {}
+    for name, point in by.items():
+        group = subject(curve_name, "g2" if name == "b" else "g1")
+        old = points_to_ints(group.spec, getattr(proof, name))[0]
+        changed[name] = encoded(group.spec, oracle.add(group.oracle, old, point))
+    assert curve is proof.curve
+    return dataclasses.replace(proof, **changed)

@@ -51,7 +51,7 @@ def test_crv_01_mixed_addition_of_equal_and_opposite_points(
     p, field = s.curve.p, s.oracle.field
     pool = oracle.multiples(s.oracle, s.oracle.generator, 5)
     zs = [field.lift(pow(2, k, p)) for k in (0, 1, 31, 32, 63, 64, 127, 200)]
-    zs += [(3, 5)] if s.spec.degree == 2 else [3]  # type: ignore[list-item]
+    zs += [(3, 5)] if s.spec.degree == 2 else [3]
     projective, affine, wanted = [], [], []
     for point in pool:
         for z in zs:
@@ -169,7 +169,14 @@ def test_crv_11_normalising_lists_with_infinity(curve_name: str, group_name: str
     s, device = subject(curve_name, group_name), open_device(device_name)
     kernel = PointSubject(curve_name, group_name)
     p, q = (oracle.mul(s.oracle, k, s.oracle.generator) for k in (3, 11))
-    lists = [[None], [None, None], [None, p, None, q, None], [p] * 33, [None, *[q] * 32], [*[p] * 32, None]]
+    lists: list[list[Any]] = [
+        [None],
+        [None, None],
+        [None, p, None, q, None],
+        [p] * 33,
+        [None, *[q] * 32],
+        [*[p] * 32, None],
+    ]
     field, rng = s.oracle.field, random.Random(11)
     for points in lists:
         zs = [field.lift(rng.randrange(1, s.curve.p)) for _ in points]

@@ -65,7 +65,15 @@ def on_arrays(device: Device, spec: FieldSpec, op: str, a: U64, b: U64) -> U64:
     """As `binary`, on limb arrays."""
     left, right, out = device.upload(a), device.upload(b), device.alloc(a.shape)
     launch(
-        device, f"field_op_{spec.name}", FIELD_OPS.index(op), len(a), a=left, b=right, c=left, d=right, dst=out
+        device,
+        f"field_op_{spec.name}",
+        FIELD_OPS.index(op),
+        len(a),
+        a=left,
+        b=right,
+        c=left,
+        d=right,
+        dst=out,
     )
     result: U64 = device.download(out)
     return result
@@ -91,7 +99,16 @@ def test_fld_02_strict_readers_refuse_and_reducing_ones_reduce(name: str) -> Non
     curve = get_curve(name)
     for spec in (curve.fp, curve.fr):
         p, top = spec.modulus, 1 << 64 * spec.limbs
-        large = [p, p + 1, 2 * p - 1, 2 * p, *(k * p for k in range(3, 10)), 1 << 254, 1 << 255, (1 << 256) - 1]
+        large = [
+            p,
+            p + 1,
+            2 * p - 1,
+            2 * p,
+            *(k * p for k in range(3, 10)),
+            1 << 254,
+            1 << 255,
+            (1 << 256) - 1,
+        ]
         reduced = limbs_to_ints(field_from_ints(spec, large))
         assert all(value < p for value in reduced)
         assert [spec.from_mont(value) for value in reduced] == [value % p for value in large]
@@ -128,7 +145,15 @@ def inverses_hold(device: Device, spec: FieldSpec, values: list[int]) -> list[in
 
 def test_fld_04_inverses_single_and_in_a_batch(device: Device, spec: FieldSpec) -> None:
     p = spec.modulus
-    values = [1, 2, p - 1, p - 2, spec.mont_r, spec.mont_r_inv, *(pow(2, k, p) for k in range(1, spec.bits, 17))]
+    values = [
+        1,
+        2,
+        p - 1,
+        p - 2,
+        spec.mont_r,
+        spec.mont_r_inv,
+        *(pow(2, k, p) for k in range(1, spec.bits, 17)),
+    ]
     single = inverses_hold(device, spec, values)
     for k in (3, p - 1):  # k / x, as a scaled inversion gives it
         scaled = binary(device, spec, "mul", single, [spec.to_mont(k)] * len(values))
@@ -219,7 +244,9 @@ def test_fld_14_a_carry_reaches_every_limb(device: Device, name: str) -> None:
     spec = FIELDS[name]
     p = spec.modulus
     pairs = [((1 << 32 * k) - 1, add) for k in range(1, 2 * spec.limbs) for add in (1, 2)]
-    pairs += [(x, y) for x, y in [((1 << (spec.bits - 1)) - 1, 1), (p - 1, 1), (p - 1, 2), (p - 1, p - 1)] if x < p]
+    pairs += [
+        (x, y) for x, y in [((1 << (spec.bits - 1)) - 1, 1), (p - 1, 1), (p - 1, 2), (p - 1, p - 1)] if x < p
+    ]
     a, b = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
     assert binary(device, spec, "add", a, b) == [(x + y) % p for x, y in pairs]
     assert binary(device, spec, "sub", b, a) == [(y - x) % p for x, y in pairs]
@@ -234,7 +261,7 @@ def test_fld_15_square_roots_of_elements_of_the_base_field(name: str, rng: rando
         assert root is not None
         square = ((root[0] * root[0] - root[1] * root[1]) % p, 2 * root[0] * root[1] % p)
         assert square == (n, 0)
-    found = set()
+    found: set[bool] = set()
     while len(found) < 2:  # points whose right side x^3 + b lies in Fp, for a residue and for none
         x1 = rng.randrange(1, p)
         x0 = curve.g1.plain.sqrt((x1**3 - g2.b[1]) * pow(3 * x1, -1, p) % p)
@@ -243,6 +270,7 @@ def test_fld_15_square_roots_of_elements_of_the_base_field(name: str, rng: rando
         c0, c1 = g2.plain.rhs((x0, x1))
         assert c1 == 0
         y = g2.plain.sqrt((c0, 0))
+        assert y is not None
         found.add(y[0] == 0)
         point = ((x0, x1), y)
         for each in (point, ((x0, x1), g2.plain.neg_coord(y))):

@@ -7,6 +7,7 @@ an answer that depends on where the input was made; a cliff in cost between neig
 
 from __future__ import annotations
 
+import itertools
 import random
 
 import numpy as np
@@ -194,7 +195,7 @@ def test_mst_13_no_cliff_between_small_sizes(group_name: str) -> None:
     for limits in (open_device("cpu").limits, open_device("emu").limits, h200):
         plans = [plan_msm(n, s.spec, limits) for n in range(1, 33)]
         costs = [window_cost(plan.n, 254, plan.window_bits, s.spec, limits) for plan in plans]
-        for smaller, larger in zip(costs, costs[1:], strict=False):
+        for smaller, larger in itertools.pairwise(costs):
             assert smaller <= 1.01 * larger
             assert larger <= 3 * smaller
     for n in range(1, 33):

@@ -183,7 +183,11 @@ def test_ntt_12_addresses_in_global_memory_have_64_bits() -> None:
     checked = set()
     for header in ("ntt.cuh", "fr_vec.cuh"):
         text = re.sub(r"//[^\n]*", "", (folder / header).read_text(encoding="utf-8"))
-        names = {name for name in re.findall(r"\ba\.\w+\[[^\]]*?([a-z]\w*)[^\]]*\]", text) if name not in ("a", "ex")}
+        names = {
+            name
+            for name in re.findall(r"\ba\.\w+\[[^\]]*?([a-z]\w*)[^\]]*\]", text)
+            if name not in ("a", "ex")
+        }
         for name in names | ({"base", "column"} if header == "ntt.cuh" else set()):
             widths = re.findall(rf"\b(u8|u16|u32|u64|int|unsigned)\s+(?:\w+\s*=[^,;]*,\s*)*{name}\b", text)
             assert "u64" in widths, (header, name, widths)
