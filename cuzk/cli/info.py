@@ -52,7 +52,7 @@ _CHECKS = {
     "r1cs": "structure, wires and coefficients in bounds",
     "wtns": "structure, values below r; not against a circuit",
     "zkey": "structure, coordinates below p, not degenerate; `cuzk key check` checks the points",
-    "ptau": "structure only",
+    "ptau": "structure and sizes; `cuzk setup --ptau` checks the points it uses",
     "cuzk_key": "structure, all checksums, coordinates below p, not degenerate",
     "params": "structure, coordinates below p, no infinity; `cuzk key check` checks the points",
     "bellman_vk": "structure, coordinates below p, not degenerate; not whether points are on the curve",

@@ -25,12 +25,19 @@ __all__ = ["EXAMPLES", "setup"]
 EXAMPLES = epilog(
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json\n--insecure-seed 1 --force",
+    "cuzk setup circuit.r1cs --ptau pot14.ptau\n--key circuit.cuzk --vkey vkey.json",
     note="For keys that others must trust, run a ceremony (snarkjs) and pass its .zkey to `cuzk prove`.",
 )
 
 _SINGLE_PARTY = (
     "single-party set-up: whoever runs this could keep the secrets and forge proofs. None of them is stored, "
     "but nobody else can know that. Use it for development and tests, or where you are the only verifier."
+)
+
+_SECOND_PHASE = (
+    "second phase of a ceremony with one contribution, which is not recorded: forging proofs takes this run's "
+    "secret and those of everybody in the first phase. That the .ptau is sound, check with "
+    "`snarkjs powersoftau verify`."
 )
 
 
@@ -53,6 +60,14 @@ def setup(
             "--roots", metavar="ROOTS", help="Whose roots of unity number the rows: snarkjs or bellman."
         ),
     ] = "snarkjs",
+    ptau: Annotated[
+        Path | None,
+        typer.Option(
+            "--ptau",
+            metavar="F.ptau",
+            help="Powers of tau of a ceremony's first phase; only delta is then a secret of this run.",
+        ),
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,10 +79,10 @@ def setup(
 
     check_device_name(device)
     check_word(roots, ROOT_CONVENTIONS, "--roots")
-    inputs = {"CIRCUIT": circuit}
+    inputs = {"CIRCUIT": circuit, "--ptau": ptau}
     check_inputs(inputs)
     check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
-    note(_SINGLE_PARTY)
+    note(_SINGLE_PARTY if ptau is None else _SECOND_PHASE)
     from cuzk.cli.progress import SETUP_STEPS, Progress
     from cuzk.formats import load_r1cs
 
@@ -76,7 +91,7 @@ def setup(
     title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
     with Progress(title, SETUP_STEPS) as progress:
         where = open_device(device, progress.kernel_build)
-        made = _run(r1cs, where, insecure_seed, roots, progress)
+        made = _run(r1cs, where, insecure_seed, roots, ptau, progress)
         _write(made, key, vkey, force)
     report = _report(made, where, key, vkey, time.perf_counter() - start)
     if as_json:
@@ -85,7 +100,9 @@ def setup(
         print_facts(report)
 
 
-def _run(r1cs: R1CS, device: Device, seed: int | None, roots: str, progress: Any) -> ProvingKey:
+def _run(
+    r1cs: R1CS, device: Device, seed: int | None, roots: str, ptau: Path | None, progress: Any
+) -> ProvingKey:
     from cuzk.cli.loading import load_kernels
     from cuzk.errors import SecurityWarning
     from cuzk.groth16 import ToxicWaste
@@ -102,6 +119,9 @@ def _run(r1cs: R1CS, device: Device, seed: int | None, roots: str, progress: Any
         )
         waste = ToxicWaste.from_seed(r1cs.curve, seed)
     load_kernels(device, r1cs.curve, recorder)
+    if ptau is not None:
+        with recorder.phase("setup"):
+            return _from_powers(r1cs, ptau, device, None if waste is None else waste.delta, roots)
     return make_keys(
         r1cs,
         device,
@@ -109,6 +129,20 @@ def _run(r1cs: R1CS, device: Device, seed: int | None, roots: str, progress: Any
         root_convention=roots,  # type: ignore[arg-type]
         recorder=recorder,
     )
+
+
+def _from_powers(r1cs: R1CS, ptau: Path, device: Device, delta: int | None, roots: str) -> ProvingKey:
+    from cuzk.cli.loading import curve_checker, require_curve, subgroup_checker
+    from cuzk.errors import NotInSubgroupError, NotOnCurveError
+    from cuzk.formats import load_ptau
+    from cuzk.groth16.phase2 import setup_from_powers
+    from cuzk.key_checks import check_points
+
+    powers = load_ptau(ptau, r1cs.domain_log2, root_convention=roots)  # type: ignore[arg-type]
+    require_curve(powers.curve, r1cs.curve, ptau, "file with powers of tau")
+    check_points(powers.points(), curve_checker(device), NotOnCurveError)
+    check_points(powers.points(), subgroup_checker(device), NotInSubgroupError)
+    return setup_from_powers(r1cs, powers, device, delta=delta, root_convention=roots)  # type: ignore[arg-type]
 
 
 def _write(made: ProvingKey, key: Path, vkey: Path, force: bool) -> None:

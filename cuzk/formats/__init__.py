@@ -11,6 +11,7 @@ File                 Read                         Write
 .zkey (groth16)      load_zkey -> ProvingKey      save_zkey
 .params (bellperson) load_params -> ProvingKey    save_params
 .vk (bellperson)     load_vk -> VerifyingKey      save_vk
+.ptau                load_ptau -> PowersOfTau
 cuzk key             load_cuzk_key -> ProvingKey  save_cuzk_key
 cuzk key in memory   cuzk_key_from_bytes          cuzk_key_to_bytes
 any key              load_key -> ProvingKey
@@ -53,6 +54,7 @@ from cuzk.formats.proof_encodings import (
     proof_size,
     solidity_calldata,
 )
+from cuzk.formats.ptau import load_ptau
 from cuzk.formats.r1cs import load_r1cs, save_r1cs
 from cuzk.formats.wtns import load_witness, save_witness
 from cuzk.formats.zkey import load_zkey, read_ceremony
@@ -75,6 +77,7 @@ __all__ = [
     "load_key",
     "load_params",
     "load_proof",
+    "load_ptau",
     "load_public",
     "load_r1cs",
     "load_vk",

@@ -9,7 +9,7 @@ from typing import Any
 
 from cuzk.curves import CURVES
 from cuzk.errors import FormatError, InputError
-from cuzk.formats import cuzk_key, params, r1cs, wtns, zkey
+from cuzk.formats import cuzk_key, params, ptau, r1cs, wtns, zkey
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import map_file, read_container
 from cuzk.formats.json_proof import parse_proof, parse_public, parse_vkey
@@ -23,7 +23,7 @@ KINDS = {
     "r1cs": "circuit (circom .r1cs)",
     "wtns": "witness (circom .wtns)",
     "zkey": "proving key (snarkjs .zkey)",
-    "ptau": "powers of tau (snarkjs .ptau; recognised, not read)",
+    "ptau": "powers of tau (snarkjs .ptau)",
     "cuzk_key": "proving key (cuzk)",
     "params": "proving key (bellperson .params)",
     "bellman_vk": "verification key (bellperson .vk)",
@@ -32,7 +32,7 @@ KINDS = {
     "public_json": "public inputs (snarkjs JSON)",
     "proof_bytes": "proof (compressed points)",
 }
-_MAGICS = {r1cs.MAGIC: "r1cs", wtns.MAGIC: "wtns", zkey.MAGIC: "zkey", b"ptau": "ptau"}
+_MAGICS = {r1cs.MAGIC: "r1cs", wtns.MAGIC: "wtns", zkey.MAGIC: "zkey", ptau.MAGIC: "ptau"}
 
 
 @dataclass(frozen=True)
@@ -234,11 +234,10 @@ def _describe_public(path: PathLike) -> Described:
 
 
 def _describe_ptau(path: PathLike) -> Described:
-    container = read_container(path, b"ptau", 1, frozenset(range(1, 16)))
-    reader = container.section(1)
-    prime = reader.integer(reader.u32("field size"), "prime")
-    curve = next((curve.name for curve in CURVES.values() if curve.p == prime), None)
-    return curve, {"power": reader.u32("power")}
+    container = ptau.open_ptau(path)
+    curve, power = ptau.read_header(container)
+    prepared = "yes" if ptau.is_prepared(container) else "no"
+    return curve.name, {"power": power, "largest domain": f"2^{power}", "prepared for phase 2": prepared}
 
 
 _DESCRIBE: dict[str, Callable[[PathLike], Described]] = {

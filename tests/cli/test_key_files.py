@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cuzk.curves import CURVES as CURVE_SPECS
 from tests.cli.support import CURVES, Circuit, assert_refused, circuit, cuzk, prove, read_json, verify
+from tests.formats.ptau_builder import Secrets, ptau_bytes
 
 BLS = "bls12381"
 NAME = "mimc_chain"
@@ -121,3 +123,27 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     assert_refused(cuzk(*convert_it), 2, "--force")
     assert out.read_text() == "mine"
     assert cuzk(*convert_it, "--force", "--device", "cpu").code == 0
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_setup_from_powers_of_tau(curve: str, tmp_path: Path) -> None:
+    files, ptau = circuit(curve), tmp_path / "f.ptau"
+    spec = next(one for one in CURVE_SPECS.values() if one.snarkjs_name == curve)
+    ptau.write_bytes(ptau_bytes(spec, 6, Secrets(12345, 67, 89), prepared=True))
+    key, vkey = tmp_path / "k.cuzk", tmp_path / "vkey.json"
+    run = cuzk("setup", files.r1cs, "--key", key, "--vkey", vkey, "--ptau", ptau, "--device", "cpu")
+    assert run.code == 0, run
+    assert "powersoftau verify" in run.err
+    assert prove(files, tmp_path, "--device", "cpu", key=key).code == 0
+    assert verify(vkey, tmp_path / "public.json", tmp_path / "proof.json").code == 0
+    assert cuzk("info", ptau, "--json").report["power"] == 6
+    off = bytearray(ptau.read_bytes())
+    off[-8 * spec.fp.limbs + 3] ^= 1
+    ptau.write_bytes(bytes(off))
+    again = cuzk("setup", files.r1cs, "--key", key, "--vkey", vkey, "--ptau", ptau, "--force")
+    assert_refused(again, 2, "beta_tau_g1")
+    small, other = tmp_path / "small.ptau", tmp_path / "other.cuzk"
+    small.write_bytes(ptau_bytes(spec, 5, Secrets(12345, 67, 89), prepared=False))
+    refused = cuzk("setup", files.r1cs, "--key", other, "--vkey", tmp_path / "v", "--ptau", small)
+    assert_refused(refused, 2, "larger .ptau")
+    assert not other.exists()

@@ -1,0 +1,135 @@
+"""The second phase of a ceremony: from powers of tau and a circuit to a proving key, with one contribution.
+
+gamma is 1 as in snarkjs's keys, and delta is this run's secret: who runs it could forge proofs only together
+with everybody of the first phase. The columns of A, B, C come as linear combinations of Lagrange points.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+import numpy as np
+
+from cuzk.csr import CsrMatrix
+from cuzk.curves import GroupSpec, RootConvention
+from cuzk.device.base import Device
+from cuzk.errors import CurveMismatchError, RangeError, ShapeError
+from cuzk.keys import ProvingKey
+from cuzk.limbs import U64Array, points_from_ints
+from cuzk.ops.point_ntt import point_ntt, scale_by_powers
+from cuzk.ops.point_sums import column_terms, segment_sums
+from cuzk.powers_of_tau import PowersOfTau
+from cuzk.relation import R1CS
+
+__all__ = ["setup_from_powers"]
+
+
+def setup_from_powers(
+    r1cs: R1CS,
+    powers: PowersOfTau,
+    device: Device,
+    *,
+    delta: int | None = None,
+    root_convention: RootConvention = "snarkjs",
+) -> ProvingKey:
+    """Make a proving key without knowing tau, alpha and beta.
+
+    Args:
+        r1cs: The circuit.
+        powers: For the circuit's domain; taken as checked.
+        device: Where to compute.
+        delta: The secret of the contribution, 0 < delta < r; drawn from the operating system where None.
+        root_convention: Whose roots number the rows; powers in Lagrange form are for snarkjs's.
+
+    Returns:
+        The key, with odd-Lagrange H points from powers in Lagrange form, else with monomial ones.
+
+    Raises:
+        CurveMismatchError: Powers on another curve.
+        ShapeError: Powers for another domain.
+        RangeError: delta is 0 or >= r.
+
+    Cost: one scalar multiplication for each entry of A, B (also in G2) and C that is not 1 or -1, and two for
+        each private variable and row; powers not in Lagrange form cost four transforms of points besides.
+    Checked by: tests/formats/test_phase2.py (against the key that the secrets give).
+    """
+    curve, log_n = r1cs.curve, r1cs.domain_log2
+    if powers.curve is not curve:
+        raise CurveMismatchError(
+            f"the powers are on {powers.curve.name}", limit=f"the circuit's {curve.name}"
+        )
+    if powers.log_n != log_n:
+        raise ShapeError(f"powers for a domain of 2^{powers.log_n}", limit=f"2^{log_n} for this circuit")
+    secret = 1 + secrets.randbelow(curve.r - 1) if delta is None else delta
+    if not 0 < secret < curve.r:
+        raise RangeError("delta is out of range", limit="0 < delta < r")
+    run = _Phase2(r1cs, powers, device, root_convention)
+    return run.key(secret)
+
+
+class _Phase2:
+    """One run of setup_from_powers()."""
+
+    def __init__(
+        self, r1cs: R1CS, powers: PowersOfTau, device: Device, root_convention: RootConvention
+    ) -> None:
+        self.r1cs, self.powers, self.device = r1cs, powers, device
+        self.curve, self.convention = r1cs.curve, root_convention
+        self.n = 1 << powers.log_n
+
+    def key(self, delta: int) -> ProvingKey:
+        """The key with this secret."""
+        curve, powers = self.curve, self.powers
+        a, b, c = self.r1cs.with_binding_rows()
+        g1, g2 = curve.g1, curve.g2
+        basis = self._lagrange(g1, powers.tau_g1)
+        combined = self._columns(
+            g1,
+            (self._lagrange(g1, powers.beta_tau_g1), a),
+            (self._lagrange(g1, powers.alpha_tau_g1), b),
+            (basis, c),
+        )
+        split = self.r1cs.num_public + 1
+        inverse = pow(delta, -1, curve.r)
+        generators = points_from_ints(g1, [g1.generator]), points_from_ints(g2, [g2.generator])
+        return ProvingKey(
+            curve=curve, num_public=self.r1cs.num_public, log_domain=powers.log_n,
+            h_form="odd_lagrange" if powers.is_lagrange else "monomial", root_convention=self.convention,
+            alpha_g1=powers.alpha_g1, beta_g1=powers.beta_g1, beta_g2=powers.beta_g2,
+            delta_g1=scale_by_powers(self.device, g1, generators[0], 1, delta)[0],
+            gamma_g2=generators[1][0],
+            delta_g2=scale_by_powers(self.device, g2, generators[1], 1, delta)[0],
+            ic=np.ascontiguousarray(combined[:split]),
+            a_query=self._columns(g1, (basis, a)),
+            b_g1_query=self._columns(g1, (basis, b)),
+            b_g2_query=self._columns(g2, (self._lagrange(g2, powers.tau_g2), b)),
+            h_query=scale_by_powers(self.device, g1, self._h_points(), 1, inverse),
+            l_query=scale_by_powers(self.device, g1, np.ascontiguousarray(combined[split:]), 1, inverse),
+            a=a, b=b, c=c,
+        )  # fmt: skip
+
+    def _lagrange(self, group: GroupSpec, points: U64Array) -> U64Array:
+        """l_i(tau) times a constant: the inverse transform of its powers, unless the file has it."""
+        if self.powers.is_lagrange:
+            return points
+        omega = self.curve.root_of_unity(self.powers.log_n, self.convention)
+        inverse = pow(omega, -1, self.curve.r)
+        sums = point_ntt(self.device, group, np.ascontiguousarray(points[: self.n]), inverse)
+        return scale_by_powers(self.device, group, sums, 1, pow(self.n, -1, self.curve.r))
+
+    def _columns(self, group: GroupSpec, *parts: tuple[U64Array, CsrMatrix]) -> U64Array:
+        """For each variable the sum over parts of the basis times the variable's column."""
+        terms, columns = zip(*(column_terms(self.device, group, *part) for part in parts), strict=True)
+        column = np.concatenate(columns)
+        order = np.argsort(column, kind="stable")
+        points = np.concatenate(terms)[order]
+        return segment_sums(self.device, group, points, column[order], self.r1cs.num_variables)
+
+    def _h_points(self) -> U64Array:
+        """L_{2i+1}(tau), or tau^i (tau^n - 1) for i < n - 1: differences of powers."""
+        if self.powers.is_lagrange:
+            return np.ascontiguousarray(self.powers.odd_g1)
+        tau, group, count = self.powers.tau_g1, self.curve.g1, self.n - 1
+        minus = scale_by_powers(self.device, group, np.ascontiguousarray(tau[:count]), 1, -1)
+        pairs = np.stack([tau[self.n : self.n + count], minus], axis=1).reshape(-1, *group.affine_shape)
+        return segment_sums(self.device, group, pairs, np.repeat(np.arange(count), 2), count)
