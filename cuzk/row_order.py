@@ -18,7 +18,7 @@ from cuzk.limbs import field_from_ints
 
 __all__ = ["binds_public", "move_odd_points", "move_rows", "root_exponent", "row_places", "trimmed"]
 
-Matrices = dict[str, CsrMatrix]
+_Matrices = dict[str, CsrMatrix]
 
 
 @functools.cache
@@ -65,13 +65,13 @@ def move_odd_points(curve: Curve, log_n: int, old: RootConvention, new: RootConv
     return ((2 * np.arange(n, dtype=np.int64) + 1) * k % (2 * n) - 1) // 2
 
 
-def trimmed(matrices: Matrices) -> Matrices:
+def trimmed(matrices: _Matrices) -> _Matrices:
     """The matrices without the rows at the end that are empty in all of them."""
     used = max(int(np.searchsorted(matrix.row_ptr, matrix.nnz)) for matrix in matrices.values())
     return {name: matrix.with_rows(used) for name, matrix in matrices.items()}
 
 
-def binds_public(matrices: Matrices, num_public: int) -> bool:
+def binds_public(matrices: _Matrices, num_public: int) -> bool:
     """Whether the last rows bind ONE and the public variables: A holds 1 on variable i, the others nothing."""
     a = matrices["A"]
     count = num_public + 1

@@ -73,9 +73,7 @@ class _Result:
 
 
 def prove(
-    key: Annotated[
-        Path, typer.Option("--key", metavar="KEY", help="Proving key: .zkey, .params or cuzk key.")
-    ],
+    key: Annotated[Path, typer.Option("--key", metavar="KEY", help="A .zkey, .params or cuzk key.")],
     witness: Annotated[Path, typer.Option("--witness", metavar="W.wtns", help="Witness.")],
     proof: Annotated[Path, typer.Option("--proof", metavar="proof.json", help="Proof to write.")],
     public: Annotated[Path, typer.Option("--public", metavar="public.json", help="Public inputs to write.")],

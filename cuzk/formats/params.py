@@ -23,7 +23,19 @@ from cuzk.keys import ProvingKey, VerifyingKey
 from cuzk.limbs import U64Array, field_from_ints, first_not_below, limbs_to_ints
 from cuzk.relation import R1CS
 
-__all__ = ["CURVE", "ParamsInfo", "densities", "is_params", "is_vk", "load_params", "load_vk", "scan_params"]
+__all__ = [
+    "CURVE",
+    "FIXED",
+    "QUERIES",
+    "ParamsInfo",
+    "densities",
+    "group_of",
+    "is_params",
+    "is_vk",
+    "load_params",
+    "load_vk",
+    "scan_params",
+]
 
 CURVE: Curve = get_curve("bls12_381")
 FIXED = ("alpha_g1", "beta_g1", "beta_g2", "gamma_g2", "delta_g1", "delta_g2")
