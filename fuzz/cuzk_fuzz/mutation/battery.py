@@ -16,7 +16,7 @@ from cuzk_fuzz.batch import Batch, Rows, Scope, mismatches
 from cuzk_fuzz.choices import Guided
 from cuzk_fuzz.devices import rotation
 from cuzk_fuzz.mutation.native import NativeKernels
-from cuzk_fuzz.mutation.plans import Plan
+from cuzk_fuzz.mutation.plans import PLANS, Plan
 from cuzk_fuzz.registry import get_target
 
 #: How a run of the battery ends.
@@ -98,6 +98,13 @@ def run_battery(battery: list[Drawn], path: Path, platform: str) -> bool:
     return False
 
 
+def main(path: str, platform: str, header: str) -> int:
+    """A battery in a process of its own, as a sanitized object needs it."""
+    kernels = frozenset(name for name, _, _ in NativeKernels(Path(path)).kernels())
+    battery = draw_battery(PLANS[header], kernels)
+    return KILLED if run_battery(battery, Path(path), platform) else SURVIVED
+
+
 def fork_battery(battery: list[Drawn], path: Path, platform: str, seconds: int) -> int:
     """Run the battery in a child process; return its process id. Its exit code is SURVIVED or KILLED.
 
@@ -118,3 +125,7 @@ def fork_battery(battery: list[Drawn], path: Path, platform: str, seconds: int) 
         code = KILLED if run_battery(battery, path, platform) else SURVIVED
     finally:
         os._exit(code)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -28,6 +28,20 @@ _FLAGS = (
 )
 
 
+#: Ends the keys and names of what is made for the sanitizer.
+SUFFIX = "_sanitized"
+
+#: For survivors: reads and writes beside an array that the battery's answers do not show.
+SANITIZED = ("-fsanitize=address", "-fno-omit-frame-pointer")
+
+
+def sanitizer_runtime() -> Path | None:
+    """The library that a sanitized object needs in its process from the start; None where it is not installed."""
+    command = [compiler(), "-print-file-name=libasan.so"]
+    path = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
+    return path if path.is_absolute() and path.exists() else None
+
+
 def compiler() -> str:
     """The C++ compiler.
 
@@ -63,11 +77,11 @@ class Workshop:
         source = (KERNELS / header).read_text()
         (self.folder / "tree" / header).write_text(mutant.apply(source) if mutant else source)
 
-    def compile_command(self, plan: Plan, platform: str) -> list[str]:
+    def compile_command(self, plan: Plan, platform: str, extra: tuple[str, ...] = ()) -> list[str]:
         """Compile the plan's kernels for a platform; the source is written."""
         source = self.folder / "mutant.cpp"  # one name for all: the object must depend on the code alone
         source.write_text(plan.source())
-        flags = compile_flags(platform, self.folder / "tree")
+        flags = [*compile_flags(platform, self.folder / "tree"), *extra]
         return [*flags, "-c", str(source), "-o", str(self.object(platform))]
 
     def object(self, platform: str) -> Path:
@@ -78,10 +92,17 @@ class Workshop:
         """Content of the object."""
         return hashlib.sha256(self.object(platform).read_bytes()).hexdigest()
 
-    def link_command(self, platform: str, target: Path) -> list[str]:
+    def link_command(self, platform: str, target: Path, *, sanitized: bool = False) -> list[str]:
         """Link the kernels into a shared object."""
-        objects = [self.object(platform), *self.common[platform]]
-        return [compiler(), "-shared", "-o", str(target), *map(str, objects)]
+        objects = [self.object(platform), *self.common[platform + SUFFIX * sanitized]]
+        return [
+            compiler(),
+            "-shared",
+            *(SANITIZED if sanitized else ()),
+            "-o",
+            str(target),
+            *map(str, objects),
+        ]
 
 
 def compile_flags(platform: str, tree: Path) -> list[str]:
@@ -89,21 +110,28 @@ def compile_flags(platform: str, tree: Path) -> list[str]:
     return [compiler(), *_FLAGS, f"-DCUZK_TARGET_{platform.upper()}=1", f"-I{tree}"]
 
 
-def build_common(folder: Path, platforms: set[str]) -> dict[str, list[Path]]:
+def build_common(folder: Path, platform: str, *, sanitized: bool = False) -> list[Path]:
     """Objects that do not depend on the mutant: the C interface, and the emulator.
 
     Raises:
         CompileError: They do not build.
     """
-    common: dict[str, list[Path]] = {}
-    for platform in sorted(platforms):
-        sources = [_ENTRY]
-        if platform == "emu":
-            sources += [KERNELS / "native" / "emulator.cpp", KERNELS / "native" / "fiber.cpp"]
-        common[platform] = [folder / f"{platform}_{source.stem}.o" for source in sources]
-        for source, target in zip(sources, common[platform], strict=True):
-            command = [*compile_flags(platform, KERNELS), "-c", str(source), "-o", str(target)]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise CompileError(f"{source.name} does not compile:\n{done.stderr[-2000:]}")
-    return common
+    sources = [_ENTRY]
+    if platform == "emu":
+        sources += [KERNELS / "native" / "emulator.cpp", KERNELS / "native" / "fiber.cpp"]
+    objects = [folder / f"{platform}{SUFFIX * sanitized}_{source.stem}.o" for source in sources]
+    flags = [*compile_flags(platform, KERNELS), *(SANITIZED if sanitized else ())]
+    for source, target in zip(sources, objects, strict=True):
+        run_compiler([*flags, "-c", str(source), "-o", str(target)])
+    return objects
+
+
+def run_compiler(command: list[str]) -> None:
+    """Compile or link something that must work.
+
+    Raises:
+        CompileError: It does not.
+    """
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CompileError(f"the unchanged kernels do not build:\n{done.stderr[-2000:]}")

@@ -13,7 +13,8 @@ from cuzk_fuzz.mutation.build import KERNELS
 from cuzk_fuzz.mutation.equivalents import load_equivalents, stale
 from cuzk_fuzz.mutation.operators import mutants_of
 from cuzk_fuzz.mutation.plans import DEFAULT_HEADERS, PLANS
-from cuzk_fuzz.mutation.runner import VERDICTS, Score, Verdict, score_headers
+from cuzk_fuzz.mutation.runner import score_headers
+from cuzk_fuzz.mutation.score import VERDICTS, Score, Verdict
 
 DONE, FOUND = 0, 1
 
@@ -59,15 +60,15 @@ def summary(score: Score) -> str:
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 where a mutant survives that is not on the reviewed list, or the list is stale."""
     headers = args.header or list(DEFAULT_HEADERS)
-    sources = {header: (KERNELS / header).read_text() for header in PLANS}
+    mutants = {header: mutants_of(header, (KERNELS / header).read_text()) for header in PLANS}
     if args.list:
         for header in headers:
-            for mutant in mutants_of(header, sources[header]):
+            for mutant in mutants[header]:
                 _say(f"{mutant.name}\n    {mutant.original.strip()}\n    {mutant.mutated.strip()}")
         return DONE
-    gone = stale(load_equivalents(), sources)
+    gone = stale(load_equivalents(), mutants)
     for entry in gone:
-        _say(f"equivalent.toml: {entry.header} has no line {entry.line!r} any more")
+        _say(f"equivalent.toml: {entry.header} has no mutant {entry.mutant!r} any more")
     score = score_headers(
         headers, sample=args.sample, seed=args.seed, jobs=max(1, args.jobs), on_verdict=_tell
     )

@@ -23,6 +23,7 @@ class Mutant:
         start, end: The replaced characters of the line.
         text: What replaces them.
         original: The whole line before.
+        above: The line of code above it.
     """
 
     header: str
@@ -32,6 +33,7 @@ class Mutant:
     end: int
     text: str
     original: str
+    above: str = ""
 
     @property
     def mutated(self) -> str:
@@ -63,6 +65,7 @@ _NO_CODE = (
         re.MULTILINE,
     ),
     re.compile(r"static_assert\([^;]*;"),
+    re.compile(r"if constexpr \([^;]*\) CUZK_COUNT\([^;]*;"),
     re.compile(r"CUZK_(?:COUNT|UNROLL|NO_UNROLL)\b(?:\([^)]*\))?|count_field<P>\([^;]*;"),
     re.compile(r"^[ \t]*using [^;]*;", re.MULTILINE),
 )  # fmt: skip
@@ -136,7 +139,7 @@ _CONTROL = re.compile(
 
 
 #: The text before a bracket that gives an array's size: a longer array is no fault.
-_SIZE_OF_ARRAY = re.compile(r"^\s*(?:const )?[\w:<>]+ (?:\w+(?:\[[^\]]*\])?(?: = [^,;]+)?, )*\w+$")
+_SIZE_OF_ARRAY = re.compile(r"^\s*(?!return\b)(?:const )?[\w:<>]+ (?:\w+(?:\[[^\]]*\])?(?: = [^,;]+)?, )*\w+$")
 
 
 def _swaps(code: str) -> Iterator[tuple[str, int, int, str]]:
@@ -203,7 +206,7 @@ def mutants_of(header: str, source: str) -> list[Mutant]:
         changes += _deletion(code, before)
         seen = {original}
         for operator, start, end, text in changes:
-            mutant = Mutant(header, number, operator, start, end, text, original)
+            mutant = Mutant(header, number, operator, start, end, text, original, before)
             if mutant.mutated not in seen:
                 seen.add(mutant.mutated)
                 found.append(mutant)

@@ -6,107 +6,33 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import tempfile
 import time
-from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from cuzk.errors import CompileError, InternalError
+from cuzk.errors import InternalError
 from cuzk_fuzz.mutation.battery import KILLED, SURVIVED, Drawn, draw_battery, fork_battery, kernel_names
-from cuzk_fuzz.mutation.build import KERNELS, Workshop, build_common
-from cuzk_fuzz.mutation.equivalents import Equivalent, key_of, load_equivalents
+from cuzk_fuzz.mutation.build import (
+    KERNELS,
+    SANITIZED,
+    SUFFIX,
+    Workshop,
+    build_common,
+    run_compiler,
+    sanitizer_runtime,
+)
+from cuzk_fuzz.mutation.equivalents import Equivalent, find, load_equivalents
 from cuzk_fuzz.mutation.operators import Mutant, mutants_of
 from cuzk_fuzz.mutation.plans import PLANS, Plan, PlanKey
+from cuzk_fuzz.mutation.score import Score, Verdict
+from cuzk_fuzz.mutation.steps import Command, Examination, Slot, Trial
 
-#: What can become of a mutant.  Only the last three are distinct.
-VERDICTS = ("not compiling", "same as the original", "duplicate", "killed", "survived", "equivalent")
-
-_COMPILE_SECONDS = 120
 #: A battery may take so many times as long as on the unchanged kernels, and some seconds more.
 _SLOWER, _EXTRA_SECONDS = 8, 5
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of a mutant, and how: by which platform's battery, by wrong answers, a crash or a time-out."""
-
-    mutant: Mutant
-    verdict: str
-    how: str = ""
-
-
-@dataclass
-class Score:
-    """All verdicts of a run.
-
-    Attributes:
-        generated: Mutants that the operators make of the headers.
-        verdicts: Of those that were looked at, in order.
-        seconds: How long it took.
-    """
-
-    generated: int
-    verdicts: list[Verdict] = field(default_factory=list)
-    seconds: float = 0.0
-
-    @property
-    def counts(self) -> Counter[str]:
-        """How many of each verdict."""
-        return Counter(v.verdict for v in self.verdicts)
-
-    @property
-    def survivors(self) -> list[Verdict]:
-        """Those that nothing saw and nobody reviewed."""
-        return [v for v in self.verdicts if v.verdict == "survived"]
-
-    @property
-    def distinct(self) -> int:
-        """Mutants that compile to something of their own."""
-        return sum(self.counts[name] for name in ("killed", "survived", "equivalent"))
-
-    @property
-    def score(self) -> float:
-        """Killed among the distinct ones that are not equivalent, 1 where there are none."""
-        meant = self.distinct - self.counts["equivalent"]
-        return self.counts["killed"] / meant if meant else 1.0
-
-    def to_json(self) -> dict[str, Any]:
-        """As --json writes it."""
-        return {
-            "generated": self.generated, "examined": len(self.verdicts), "distinct": self.distinct,
-            **{name.replace(" ", "_"): self.counts[name] for name in VERDICTS},
-            "score": round(self.score, 4), "seconds": round(self.seconds, 1),
-            "verdicts": [
-                {"name": v.mutant.name, "verdict": v.verdict, "how": v.how,
-                 "line": v.mutant.original.strip(), "mutant": v.mutant.mutated.strip()}
-                for v in self.verdicts
-            ],
-        }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Command:
-    """Something to wait for: a command."""
-
-    arguments: list[str]
-
-
-@dataclass(frozen=True)
-class Trial:
-    """Something to wait for: a battery in a child process, with a limit in seconds."""
-
-    battery: list[Drawn]
-    path: Path
-    platform: str
-    seconds: int
-
-
-Step = Command | Trial
-#: Yields what to wait for, is sent the exit code (negative: a signal), returns the verdict.
-Examination = Generator[Step, int, Verdict]
+_SANITIZED_SECONDS = 300.0
 
 
 @dataclass
@@ -116,62 +42,6 @@ class _Base:
     digests: dict[str, str]
     battery: list[Drawn]
     limits: dict[str, int]
-
-
-class _Slot:
-    """A workshop with at most one examination under way."""
-
-    def __init__(self, workshop: Workshop) -> None:
-        self.workshop = workshop
-        self.number = -1
-        self.examination: Examination | None = None
-        self._process: subprocess.Popen[bytes] | None = None
-        self._child = 0
-        self._deadline = 0.0
-
-    def begin(self, number: int, examination: Examination) -> None:
-        """Start on a mutant."""
-        self.number, self.examination = number, examination
-        self._wait_for(next(examination))
-
-    def _wait_for(self, step: Step) -> None:
-        if isinstance(step, Command):
-            self._process = subprocess.Popen(
-                step.arguments, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
-            self._deadline = time.monotonic() + _COMPILE_SECONDS
-        else:
-            self._child = fork_battery(step.battery, step.path, step.platform, step.seconds)
-            self._deadline = (
-                time.monotonic() + 3 * step.seconds
-            )  # the limit is of processor time; this is a backstop
-
-    def _exit_code(self) -> int | None:
-        if self._process is not None:
-            if time.monotonic() > self._deadline:
-                self._process.kill()
-            code = self._process.poll()
-            if code is not None:
-                self._process = None
-            return code
-        if time.monotonic() > self._deadline:
-            os.kill(self._child, signal.SIGKILL)
-        child, status = os.waitpid(self._child, os.WNOHANG)
-        return None if child == 0 else os.waitstatus_to_exitcode(status)
-
-    def poll(self) -> Verdict | None:
-        """Go on where the step is done; the verdict where that was the last."""
-        assert self.examination is not None
-        code = self._exit_code()
-        if code is None:
-            return None
-        try:
-            self._wait_for(self.examination.send(code))
-        except StopIteration as end:
-            self.examination = None
-            verdict: Verdict = end.value
-            return verdict
-        return None
 
 
 class Runner:
@@ -186,15 +56,16 @@ class Runner:
 
     def __init__(
         self, headers: Sequence[str], folder: Path, *, jobs: int = 2,
-        equivalents: dict[tuple[str, str, str], Equivalent] | None = None,
+        equivalents: list[Equivalent] | None = None,
     ) -> None:  # fmt: skip
         self.sources = {header: (KERNELS / header).read_text() for header in headers}
         self.mutants = [m for header, text in self.sources.items() for m in mutants_of(header, text)]
         self.equivalents = load_equivalents() if equivalents is None else equivalents
         self._folder = folder
         platforms = {platform for header in headers for platform in PLANS[header].platforms}
-        common = build_common(folder, platforms)
-        self._slots = [_Slot(Workshop.create(folder / f"workshop{i}", common)) for i in range(jobs)]
+        common = {platform: build_common(folder, platform) for platform in sorted(platforms)}
+        self._slots = [Slot(Workshop.create(folder / f"workshop{i}", common)) for i in range(jobs)]
+        self._pristine = Workshop.create(folder / "pristine", common)
         self._bases: dict[PlanKey, _Base] = {}
         self._seen: dict[tuple[PlanKey, str, str], str] = {}
 
@@ -232,7 +103,7 @@ class Runner:
         plan = PLANS[mutant.header]
         base = self._base(plan)
         workshop.insert(mutant, mutant.header)
-        differs = False
+        different: list[str] = []
         try:
             for platform in plan.platforms:
                 if (yield Command(workshop.compile_command(plan, platform))) != 0:
@@ -244,7 +115,7 @@ class Runner:
                 if key in self._seen:
                     return Verdict(mutant, "duplicate", self._seen[key])
                 self._seen[key] = mutant.name
-                differs = True
+                different.append(platform)
                 path = workshop.folder / f"{platform}-{digest[:16]}.so"
                 if (yield Command(workshop.link_command(platform, path))) != 0:
                     return Verdict(mutant, "not compiling", f"{platform}, linking")
@@ -252,12 +123,55 @@ class Runner:
                 path.unlink()
                 if code != SURVIVED:
                     return Verdict(mutant, "killed", f"{platform}, {_way(code)}")
+            if not different:
+                return Verdict(mutant, "same as the original")
+            if (known := find(self.equivalents, mutant)) is not None:
+                return Verdict(mutant, "equivalent", known.proof)
+            for platform in different:
+                path = workshop.folder / f"{platform}-sanitized.so"
+                code = SURVIVED
+                for command in self._sanitized(mutant.header, platform, workshop, path):
+                    code = yield command
+                if code != SURVIVED:
+                    return Verdict(mutant, "killed", f"{platform}, address sanitizer")
+            return Verdict(mutant, "survived")
         finally:
             workshop.insert(None, mutant.header)
-        if not differs:
-            return Verdict(mutant, "same as the original")
-        known = self.equivalents.get(key_of(mutant))
-        return Verdict(mutant, "equivalent", known.proof) if known else Verdict(mutant, "survived")
+
+    def _sanitized(self, header: str, platform: str, workshop: Workshop, path: Path) -> list[Command]:
+        """Compile, link and run a workshop's kernels under the address sanitizer; nothing where it is not installed.
+
+        Raises:
+            InternalError: The unchanged kernels do not pass it.
+        """
+        plan, runtime = PLANS[header], sanitizer_runtime()
+        if runtime is None:
+            return []
+        if platform + SUFFIX not in workshop.common:
+            workshop.common[platform + SUFFIX] = build_common(self._folder, platform, sanitized=True)
+        environment = {
+            "LD_PRELOAD": str(runtime),
+            "ASAN_OPTIONS": "detect_leaks=0:halt_on_error=1:exitcode=99",
+        }
+        module = [sys.executable, "-m", "cuzk_fuzz.mutation.battery", str(path), platform, header]
+        commands = [
+            Command(workshop.compile_command(plan, platform, SANITIZED)),
+            Command(workshop.link_command(platform, path, sanitized=True)),
+            Command(module, _SANITIZED_SECONDS, environment),
+        ]
+        base = self._bases[plan.key]
+        if workshop is not self._pristine and platform + SUFFIX not in base.limits:
+            base.limits[platform + SUFFIX] = int(_SANITIZED_SECONDS)
+            for command in self._sanitized(header, platform, self._pristine, self._folder / "pristine.so"):
+                done = subprocess.run(
+                    command.arguments, capture_output=True, text=True, check=False,
+                    env={**os.environ, **command.environment},
+                )  # fmt: skip
+                if done.returncode:
+                    raise InternalError(
+                        f"the unchanged kernels fail under the sanitizer:\n{done.stderr[-2000:]}"
+                    )
+        return commands
 
     def _base(self, plan: Plan) -> _Base:
         """Build the unchanged kernels, draw the battery, and see that it passes.
@@ -267,15 +181,13 @@ class Runner:
             InternalError: The battery fails on them.
         """
         base = self._bases.setdefault(plan.key, _Base({}, [], {}))
-        workshop = self._slots[0].workshop
+        workshop = self._pristine
         for platform in plan.platforms:
             if platform in base.limits:
                 continue
             path = workshop.folder / f"{platform}-base-{len(self._bases)}.so"
-            for command in (workshop.compile_command(plan, platform), workshop.link_command(platform, path)):
-                finished = subprocess.run(command, capture_output=True, text=True, check=False)
-                if finished.returncode:
-                    raise CompileError(f"the unchanged kernels do not build:\n{finished.stderr[-2000:]}")
+            run_compiler(workshop.compile_command(plan, platform))
+            run_compiler(workshop.link_command(platform, path))
             base.digests[platform] = workshop.digest(platform)
             if not base.battery:
                 base.battery = draw_battery(plan, kernel_names(path))

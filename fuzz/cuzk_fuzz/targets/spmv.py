@@ -36,6 +36,7 @@ class SpmvBatch(Batch):
         w: The vector, standard form.
         long_row: Entries above which a row gets a block of its own, or None for the plan's.
         padding: Zero rows asked for after the matrix.
+        code_bytes: Bytes of a coefficient's index, if so few suffice: 1, 2 or 4.
     """
 
     target: ClassVar[str] = "spmv"
@@ -44,6 +45,7 @@ class SpmvBatch(Batch):
     w: tuple[int, ...]
     long_row: int | None = None
     padding: int = 0
+    code_bytes: int = 1
     op: str = "spmv"
 
     @classmethod
@@ -59,7 +61,7 @@ class SpmvBatch(Batch):
         pool = [by_class(edge_values.matrix_rows(columns, r, seed + i)) for i in range(4)]
         n = choices.pick_class(sizes(_BLOCK, _GRID, 600))
         long_row = choices.between(0, columns) if choices.one_in(2) else None
-        padding = choices.below(5)
+        padding, code_bytes = choices.below(5), choices.pick((1, 2, 4))
         rows = []
         for _ in range(n):
             if choices.one_in(3):
@@ -69,7 +71,7 @@ class SpmvBatch(Batch):
                 )
             else:
                 rows.append(tuple(choices.pick_class(pool[choices.below(4)])))
-        return cls(curve.name, tuple(rows), w, long_row, padding)
+        return cls(curve.name, tuple(rows), w, long_row, padding, code_bytes)
 
     @property
     def curve(self) -> Curve:
@@ -90,7 +92,7 @@ class SpmvBatch(Batch):
         """One product."""
         curve = self.curve
         row_ptr, columns, codes, dictionary = oracle.csr_from_rows([list(row) for row in self.rows])
-        kind = np.uint8 if len(dictionary) <= 256 else np.uint16
+        kind = {1: np.uint8, 2: np.uint16, 4: np.uint32}[max(self.code_bytes, 1 + (len(dictionary) > 256))]
         matrix = CsrMatrix(
             curve, len(self.w), np.array(row_ptr, np.int64), np.array(columns, np.uint32),
             np.array(codes, kind), fr_from_ints(curve, dictionary),
@@ -138,7 +140,7 @@ class SpmvBatch(Batch):
         """Numbers in standard form."""
         return {
             "target": self.target, "subject": self.subject, "op": self.op, "form": "standard",
-            "long_row": self.long_row, "padding": self.padding,
+            "long_row": self.long_row, "padding": self.padding, "code_bytes": self.code_bytes,
             "inputs": {
                 "rows": [[[column, hex(value)] for column, value in row] for row in self.rows],
                 "w": [hex(v) for v in self.w],
@@ -150,4 +152,4 @@ class SpmvBatch(Batch):
         """The inverse of to_json."""
         rows = tuple(tuple((c, int(v, 16)) for c, v in row) for row in data["inputs"]["rows"])
         w = tuple(int(v, 16) for v in data["inputs"]["w"])
-        return cls(data["subject"], rows, w, data["long_row"], data["padding"])
+        return cls(data["subject"], rows, w, data["long_row"], data["padding"], data["code_bytes"])
