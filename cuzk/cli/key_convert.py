@@ -24,7 +24,7 @@ from cuzk.cli.paths import check_inputs, check_outputs
 __all__ = ["EXAMPLES", "key_convert"]
 
 EXAMPLES = epilog(
-    "cuzk key convert circuit.zkey --out circuit.cuzk\n--circuit circuit.r1cs",
+    "cuzk key convert circuit.zkey --out converted.cuzk\n--circuit circuit.r1cs",
     "cuzk key convert circuit.cuzk --out monomial.cuzk\n--h-form monomial --roots bellman",
     note="The result proves the same: with fixed blinding every form of a key gives the same proof.",
 )

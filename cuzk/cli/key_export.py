@@ -30,9 +30,9 @@ __all__ = ["EXAMPLES", "FORMATS", "key_export"]
 FORMATS = ("zkey", "params", "vk", "vkey")
 
 EXAMPLES = epilog(
-    "cuzk key export circuit.cuzk --format zkey --out circuit.zkey",
-    "cuzk key export circuit.cuzk --format params --out circuit.params",
-    "cuzk key export circuit.zkey --format vkey --out vkey.json",
+    "cuzk key export circuit.cuzk --format zkey --out exported.zkey",
+    "cuzk key export circuit.cuzk --format vk --out circuit.vk",
+    "cuzk key export circuit.zkey --format vkey --out exported.json",
 )
 
 

@@ -25,7 +25,7 @@ __all__ = ["EXAMPLES", "setup"]
 EXAMPLES = epilog(
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json\n--insecure-seed 1 --force",
-    "cuzk setup circuit.r1cs --ptau pot14.ptau\n--key circuit.cuzk --vkey vkey.json",
+    "cuzk setup circuit.r1cs --ptau powers.ptau\n--key circuit.cuzk --vkey vkey.json",
     note="For keys that others must trust, run a ceremony (snarkjs) and pass its .zkey to `cuzk prove`.",
 )
 

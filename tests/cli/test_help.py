@@ -18,8 +18,10 @@ from typer.main import get_command
 
 from cuzk.cli.app import app
 from cuzk.cli.help_text import epilog, example_commands
+from cuzk.curves import get_curve
 from cuzk.formats import encode_proof, load_proof
 from tests.cli.support import circuit, cuzk
+from tests.formats.ptau_builder import Secrets, ptau_bytes
 
 _LINE_WIDTH = 78
 _HEAVY = (
@@ -104,6 +106,8 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (files.proof, "proof.json"),
     ):
         shutil.copyfile(source, tmp_path / name)
+    secrets = Secrets(tau=12345, alpha=67, beta=89)
+    (tmp_path / "powers.ptau").write_bytes(ptau_bytes(get_curve("bls12_381"), 6, secrets, prepared=True))
     (tmp_path / "proof.bin").write_bytes(encode_proof(load_proof(files.proof)))
     monkeypatch.chdir(tmp_path)
     return tmp_path

@@ -26,7 +26,10 @@ from cuzk.formats import (
 )
 from cuzk.formats.detect import KINDS
 from cuzk.proof import Proof
-from tests.formats.builders import Save, container, le, r1cs_sections, wtns_sections, zkey_bytes
+from tests.formats.builders import Save, container, r1cs_sections, wtns_sections, zkey_bytes
+from tests.formats.ptau_builder import Secrets, ptau_bytes
+from tests.formats.test_params import PARTS
+from tests.formats.test_params import file_bytes as params_file
 
 BLS, BN = get_curve("bls12_381"), get_curve("bn254")
 
@@ -37,12 +40,13 @@ def example(kind: str, save: Save, tmp_path: Path) -> Path:
         path = tmp_path / "key"
         save_cuzk_key(path, load_zkey(save(zkey_bytes(BN))))
         return path
-    tau_header = le(48, 4) + le(BLS.p, 48) + le(9, 4) + le(28, 4)
     content: dict[str, Callable[[], bytes]] = {
         "r1cs": lambda: container(b"r1cs", 1, r1cs_sections(BN)),
         "wtns": lambda: container(b"wtns", 2, wtns_sections(BN, [1, 15, 3, 0])),
         "zkey": lambda: zkey_bytes(BN),
-        "ptau": lambda: container(b"ptau", 1, [(1, tau_header)]),
+        "ptau": lambda: ptau_bytes(BLS, 2, Secrets(5, 6, 7), prepared=False),
+        "params": params_file,
+        "bellman_vk": lambda: PARTS["fixed"] + PARTS["ic"],
         "vkey_json": lambda: json.dumps(
             vkey_to_json(load_zkey(save(zkey_bytes(BN))).verifying_key())
         ).encode(),
@@ -64,7 +68,9 @@ EXPECTED: dict[str, tuple[str | None, dict[str, object]]] = {
         {"constraints": 1, "public": 1, "h form": "odd_lagrange", "matrix C": "no", "contributions": 1},
     ),
     "cuzk_key": ("bn254", {"constraints": 1, "variables": 4, "root convention": "snarkjs"}),
-    "ptau": ("bls12_381", {"power": 9}),
+    "ptau": ("bls12_381", {"power": 2, "prepared for phase 2": "no"}),
+    "params": ("bls12_381", {"public": 2, "private variables": 4, "points in h_query": 7}),
+    "bellman_vk": ("bls12_381", {"public": 2}),
     "vkey_json": ("bn254", {"public": 1}),
     "proof_json": ("bn254", {}),
     "public_json": (None, {"values": 1}),
@@ -120,6 +126,9 @@ def test_load_key_takes_keys_only(save: Save, tmp_path: Path) -> None:
         path = example(kind, save, tmp_path)
         if kind in ("zkey", "cuzk_key"):
             assert load_key(path).num_constraints == 1
+        elif kind == "params":
+            with pytest.raises(InputError, match="circuit"):
+                load_key(path)
         else:
             with pytest.raises(FormatError, match="not a proving key"):
                 load_key(path)
