@@ -15,6 +15,7 @@ from cuzk.cli.key_files import (
     ForceOption,
     KeyArgument,
     check_word,
+    note_conversion,
     read_checked,
 )
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
@@ -66,6 +67,7 @@ def key_convert(
     from cuzk.groth16.convert import convert
 
     loaded = read_checked(key, circuit, file_roots, where)
+    note_conversion(loaded, h_form)
     made = convert(loaded, where, h_form=h_form, root_convention=roots)  # type: ignore[arg-type]
     save_cuzk_key(out, made, overwrite=force)
     report: dict[str, Any] = {

@@ -15,6 +15,7 @@ from cuzk.cli.key_files import (
     ForceOption,
     KeyArgument,
     check_word,
+    note_conversion,
     read_checked,
 )
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
@@ -102,11 +103,13 @@ def _write(
     elif format_ == "vkey":
         formats.save_vkey(out, key.verifying_key(), alpha_beta_of(key.curve))
     elif format_ == "params":
+        note_conversion(key, "monomial")
         made = convert(key, device, h_form="monomial")
         formats.save_params(out, made, any_roots=any_roots, overwrite=force)
         if made.root_convention != "bellman" or made.is_renumbered:
             note(f"{out}: for cuzk alone; read it with --file-roots snarkjs")
     else:
+        note_conversion(key, "odd_lagrange")
         made = convert(key, device, h_form="odd_lagrange", root_convention="snarkjs")
         ceremony = None
         if formats.detect(source) == "zkey" and made.h_query is key.h_query:

@@ -15,7 +15,18 @@ if TYPE_CHECKING:
     from cuzk.device import Device
     from cuzk.keys import ProvingKey
 
-__all__ = ["CircuitOption", "FileRootsOption", "ForceOption", "KeyArgument", "check_word", "read_checked"]
+
+__all__ = [
+    "CircuitOption",
+    "FileRootsOption",
+    "ForceOption",
+    "KeyArgument",
+    "check_word",
+    "note_conversion",
+    "read_checked",
+]
+
+_MANY_PRODUCTS = 20_000  # some seconds on one core
 
 KeyArgument = Annotated[
     Path, typer.Argument(metavar="KEY", help="Proving key: .zkey, .params (with --circuit) or cuzk key.")
@@ -47,6 +58,15 @@ def check_word(word: str | None, allowed: Sequence[str], option: str) -> None:
     """
     if word is not None and word not in allowed:
         raise InputError(f"there is no {word!r}", where=option, limit=f"possible: {', '.join(allowed)}")
+
+
+def note_conversion(key: ProvingKey, h_form: str | None) -> None:
+    """Say how long a change of the H form takes, where that is long enough to wonder."""
+    products = key.domain_size * (key.log_domain + 1) // 2
+    if h_form not in (None, key.h_form) and products > _MANY_PRODUCTS:
+        note(
+            f"changing the H bases to {h_form} form: {products:,} scalar multiplications in G1, once per key"
+        )
 
 
 def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Device) -> ProvingKey:

@@ -30,13 +30,16 @@ _NO = 1
 
 
 def verify(
-    vkey: Annotated[Path, typer.Option("--vkey", metavar="vkey.json", help="Verifying key.")],
+    vkey: Annotated[
+        Path, typer.Option("--vkey", metavar="vkey.json", help="Verifying key: JSON, or .vk of bellperson.")
+    ],
     public: Annotated[Path, typer.Option("--public", metavar="public.json", help="Public inputs.")],
     proof: Annotated[
         Path, typer.Option("--proof", metavar="proof.json", help="The proof: JSON, or bytes (--proof-bytes).")
     ],
     strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse a key that nobody has contributed to, instead of a warning.")
+        bool,
+        typer.Option("--strict", help="Refuse a key that nobody has contributed to, instead of a warning."),
     ] = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -53,10 +56,10 @@ def verify(
 
 
 def _verify(vkey_path: Path, public_path: Path, proof_path: Path, *, strict: bool) -> Verdict:
-    from cuzk.formats import load_public, load_vkey
+    from cuzk.formats import load_public, load_verifying_key
     from cuzk.groth16 import PreparedVerifyingKey, Verdict
 
-    vkey = load_vkey(vkey_path, strict=strict)
+    vkey = load_verifying_key(vkey_path, strict=strict)
     public = load_public(public_path, vkey.curve)
     try:
         proof = _load_proof(proof_path, vkey.curve)

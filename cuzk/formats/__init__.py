@@ -14,7 +14,8 @@ File                 Read                         Write
 .ptau                load_ptau -> PowersOfTau
 cuzk key             load_cuzk_key -> ProvingKey  save_cuzk_key
 cuzk key in memory   cuzk_key_from_bytes          cuzk_key_to_bytes
-any key              load_key -> ProvingKey
+any proving key      load_key -> ProvingKey
+any verifying key    load_verifying_key
 verification key     load_vkey -> VerifyingKey    save_vkey
 proof.json           load_proof -> Proof          save_proof
 public.json          load_public -> list[int]     save_public
@@ -28,7 +29,7 @@ from __future__ import annotations
 
 from cuzk.formats.atomic import atomic_write
 from cuzk.formats.cuzk_key import cuzk_key_from_bytes, cuzk_key_to_bytes, load_cuzk_key, save_cuzk_key
-from cuzk.formats.detect import FileInfo, describe, detect, load_key
+from cuzk.formats.detect import FileInfo, describe, detect, load_key, load_verifying_key
 from cuzk.formats.json_proof import (
     load_proof,
     load_public,
@@ -80,6 +81,7 @@ __all__ = [
     "load_ptau",
     "load_public",
     "load_r1cs",
+    "load_verifying_key",
     "load_vk",
     "load_vkey",
     "load_witness",

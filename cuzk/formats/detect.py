@@ -12,11 +12,11 @@ from cuzk.errors import FormatError, InputError
 from cuzk.formats import cuzk_key, params, ptau, r1cs, wtns, zkey
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import map_file, read_container
-from cuzk.formats.json_proof import parse_proof, parse_public, parse_vkey
+from cuzk.formats.json_proof import load_vkey, parse_proof, parse_public, parse_vkey
 from cuzk.formats.key_header import MAGIC as CUZK_KEY_MAGIC
 from cuzk.formats.proof_encodings import decode_proof, proof_size
 from cuzk.formats.strict_json import read_json
-from cuzk.keys import ProvingKey
+from cuzk.keys import ProvingKey, VerifyingKey
 from cuzk.relation import R1CS
 
 KINDS = {
@@ -134,6 +134,18 @@ def load_key(path: PathLike, *, circuit: R1CS | None = None, strict: bool = Fals
         limit="a .zkey, a .params or a cuzk key",
         remedy="name the key file",
     )
+
+
+def load_verifying_key(path: PathLike, *, strict: bool = False) -> VerifyingKey:
+    """Read a verifying key: snarkjs's JSON, or bellperson's .vk.
+
+    Raises:
+        FormatError: It does not parse.
+        RangeError: A degenerate key.
+    """
+    if params.is_vk(map_file(path)):
+        return params.load_vk(path, strict=strict)
+    return load_vkey(path, strict=strict)
 
 
 def describe(path: PathLike) -> FileInfo:

@@ -74,6 +74,7 @@ def test_params_of_an_own_key(tmp_path: Path) -> None:
         run = prove(files, tmp_path, "--device", "cpu", "--circuit", files.r1cs, key=one)
         assert run.code == 0, run
         assert verify(vkey, tmp_path / "public.json", tmp_path / "proof.json").code == 0
+    assert verify(vk, tmp_path / "public.json", tmp_path / "proof.json").code == 0
     assert cuzk("key", "check", params, "--circuit", files.r1cs, "--device", "cpu").code == 0
     for run in (prove(files, tmp_path, key=params), cuzk("key", "check", params), cuzk("key", "info", vk)):
         assert_refused(run, 2)
