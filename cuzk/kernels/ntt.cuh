@@ -64,20 +64,12 @@ template <bool DIF, class A, class Fr> struct NttEnds {
 
     CUZK_FN_INLINE bool before() const { return a.scale_in != NTT_SCALE_NONE || (!DIF && log_s != 0); }
     CUZK_FN_INLINE bool after() const { return a.scale_out != NTT_SCALE_NONE || (DIF && log_s != 0); }
-
-    using Factor = typename A::Factor;
-    struct Input {
-        Fr v;
-        Factor twist;
-    };
-    CUZK_FN_INLINE Input input(u32 slot) const { return Input{get(locate(slot)), !DIF ? twist(slot) : Factor{}}; }
-    CUZK_FN_INLINE Factor output(u32 slot) const { return DIF ? twist(slot) : Factor{}; }
-    CUZK_FN Fr on_get(const Input& in, u32 slot) const {
-        const Fr u = scaled(in.v, a.scale_in, slot);
-        return DIF ? u : twisted(u, in.twist, slot);
+    CUZK_FN Fr on_get(const Fr& v, u32 slot) const {
+        const Fr u = scaled(v, a.scale_in, slot);
+        return !DIF && log_s != 0 ? twisted(u, slot) : u;
     }
-    CUZK_FN Fr on_put(const Fr& v, const Factor& factor, u32 slot) const {
-        const Fr u = DIF ? twisted(v, factor, slot) : v;
+    CUZK_FN Fr on_put(const Fr& v, u32 slot) const {
+        const Fr u = DIF && log_s != 0 ? twisted(v, slot) : v;
         return a.scale_out == NTT_SCALE_NONE ? A::finish(u) : scaled(u, a.scale_out, slot);
     }
 
@@ -92,25 +84,14 @@ template <bool DIF, class A, class Fr> struct NttEnds {
         return factor * v;  // in this order: of a Montgomery product only the first operand must be reduced
     }
 
-    /// j * q in powers of w_n, q = rev(row).
-    CUZK_FN_INLINE u64 exponent(u32 slot) const {
-        const u64 j = column + (slot & ((1u << log_c) - 1));
-        return j * reverse_bits(slot >> log_c, (u32)a.log_r) << (a.log_n - a.log_l);
-    }
-    /// w_L^(j * q), or the first of its two factors; without meaning where rows lie side by side.
-    CUZK_FN_INLINE Factor twist(u32 slot) const {
-        if (log_s == 0) return Factor{};
+    /// v times w_L^(j * q), q = rev(row).  Where one table has all the powers it is used alone.
+    CUZK_FN Fr twisted(const Fr& v, u32 slot) const {
         const bool placed = a.twist_bits == NTT_TWIST_PLACED;
-        const u64 i = placed ? locate(slot) & (((u64)1 << a.log_l) - 1) : exponent(slot) & (((u64)1 << a.twist_bits) - 1);
-        return A::factor(a.twist_inner, i);
-    }
-    CUZK_FN Fr twisted(const Fr& v, const Factor& inner, u32 slot) const {
-        if (log_s == 0) return v;
-        const bool two = a.twist_bits < a.log_n;
-        Factor outer{};
-        if (two) outer = A::factor(a.twist_outer, exponent(slot) >> a.twist_bits);
-        const Fr u = A::mul(v, inner);
-        return two ? A::mul(u, outer) : u;
+        const u64 j = column + (slot & ((1u << log_c) - 1));
+        const u64 exponent = j * reverse_bits(slot >> log_c, (u32)a.log_r) << (a.log_n - a.log_l);
+        const u64 at = placed ? locate(slot) & (((u64)1 << a.log_l) - 1) : exponent & (((u64)1 << a.twist_bits) - 1);
+        const Fr u = A::mul(v, A::factor(a.twist_inner, at));
+        return a.twist_bits >= a.log_n ? u : A::mul(u, A::factor(a.twist_outer, exponent >> a.twist_bits));
     }
 };
 

@@ -77,13 +77,14 @@ CUZK_FN_INLINE u32 ntt_hidden(u32 v) {
 CUZK_FN u32 ntt_round_levels(u32 left) { return left == 4 || left == 2 ? 2 : (left < 3 ? left : 3); }
 
 /// Butterfly levels on COUNT elements in registers, DIF: distances D, D/2, ..., 1; element i is row j + i * h.
-/// ONES: h = 1, so that the factors at i = 0 are 1.
-template <class A, bool ONES, u32 COUNT, u32 D, class Fr>
-CUZK_FN_INLINE void ntt_dif_levels(Fr* x, const Fr* roots, u32 h, u32 j) {
+/// ones: h = 1, so that the factors at i = 0 are 1.  It is asked at run time: a second copy of the round with the answer
+/// known was measured, and is slower.
+template <class A, u32 COUNT, u32 D, class Fr>
+CUZK_FN_INLINE void ntt_dif_levels(Fr* x, const Fr* roots, u32 h, u32 j, bool ones) {
     CUZK_UNROLL
     for (u32 i = 0; i < D; ++i) {
-        const bool is_one = ONES && i == 0;
-        const typename A::Factor w = A::factor(roots, ONES ? D + i : (D + i) * h + j);
+        const bool is_one = i == 0 && ones;
+        const typename A::Factor w = A::factor(roots, (D + i) * h + j);
         CUZK_UNROLL
         for (u32 pair = 0; pair < COUNT / (2 * D); ++pair) {
             const u32 lo = 2 * D * pair + i, hi = lo + D;
@@ -92,16 +93,16 @@ CUZK_FN_INLINE void ntt_dif_levels(Fr* x, const Fr* roots, u32 h, u32 j) {
             x[hi] = is_one ? difference : A::mul(difference, w);
         }
     }
-    if constexpr (D > 1) ntt_dif_levels<A, ONES, COUNT, D / 2>(x, roots, h, j);
+    if constexpr (D > 1) ntt_dif_levels<A, COUNT, D / 2>(x, roots, h, j, ones);
 }
 
 /// The mirror image, DIT: distances D, 2D, ..., COUNT / 2.
-template <class A, bool ONES, u32 COUNT, u32 D, class Fr>
-CUZK_FN_INLINE void ntt_dit_levels(Fr* x, const Fr* roots, u32 h, u32 j) {
+template <class A, u32 COUNT, u32 D, class Fr>
+CUZK_FN_INLINE void ntt_dit_levels(Fr* x, const Fr* roots, u32 h, u32 j, bool ones) {
     CUZK_UNROLL
     for (u32 i = 0; i < D; ++i) {
-        const bool is_one = ONES && i == 0;
-        const typename A::Factor w = A::factor(roots, ONES ? D + i : (D + i) * h + j);
+        const bool is_one = i == 0 && ones;
+        const typename A::Factor w = A::factor(roots, (D + i) * h + j);
         CUZK_UNROLL
         for (u32 pair = 0; pair < COUNT / (2 * D); ++pair) {
             const u32 lo = 2 * D * pair + i, hi = lo + D;
@@ -110,7 +111,7 @@ CUZK_FN_INLINE void ntt_dit_levels(Fr* x, const Fr* roots, u32 h, u32 j) {
             x[lo] = A::add(x[lo], twisted);
         }
     }
-    if constexpr (2 * D < COUNT) ntt_dit_levels<A, ONES, COUNT, 2 * D>(x, roots, h, j);
+    if constexpr (2 * D < COUNT) ntt_dit_levels<A, COUNT, 2 * D>(x, roots, h, j, ones);
 }
 
 /// One round of a pass.
@@ -134,14 +135,13 @@ struct NttRound {
 /// One round: M levels on sub-transforms of 2^log_sub rows, between half-sizes h = 2^(log_sub - M) and 2^(log_sub - 1),
 /// the large ones first in DIF, the small ones first in DIT.
 /// Cost: M * 2^(M-1) products per 2^M elements; the round with h = 1 skips the factors of 1.
-template <bool DIF, u32 M, bool ONES, class A, class Ex, class Fr, class Ends>
+template <bool DIF, u32 M, class A, class Ex, class Fr, class Ends>
 CUZK_FN void ntt_round(Ex& ex, const NttTile<Ex, Fr>& tile, const NttRound& round, const Fr* roots, const Ends& ends) {
     constexpr u32 COUNT = 1u << M;
     for_block(ex, tile.size >> M, [&](u32 item) {
         u32 j, step;
         const u32 slot = round.slot(item, j, step), h = 1u << (round.log_sub - M);
-        // Half-size 1 is the last round of DIF and the first of DIT: elsewhere there is nothing to put or to get.
-        const bool get = (DIF || ONES) && ntt_hidden(round.get), put = (!DIF || ONES) && ntt_hidden(round.put);
+        const bool get = ntt_hidden(round.get), put = ntt_hidden(round.put), ones = ntt_hidden(h == 1);
         Fr x[COUNT];
         if (get) {
             CUZK_UNROLL
@@ -150,8 +150,8 @@ CUZK_FN void ntt_round(Ex& ex, const NttTile<Ex, Fr>& tile, const NttRound& roun
             CUZK_UNROLL
             for (u32 i = 0; i < COUNT; ++i) x[i] = tile.load(slot + i * step);
         }
-        if constexpr (DIF && M > 0) ntt_dif_levels<A, ONES, COUNT, COUNT / 2>(x, roots, h, j);
-        if constexpr (!DIF && M > 0) ntt_dit_levels<A, ONES, COUNT, 1>(x, roots, h, j);
+        if constexpr (DIF && M > 0) ntt_dif_levels<A, COUNT, COUNT / 2>(x, roots, h, j, ones);
+        if constexpr (!DIF && M > 0) ntt_dit_levels<A, COUNT, 1>(x, roots, h, j, ones);
         if (put) {
             CUZK_UNROLL
             for (u32 i = 0; i < COUNT; ++i) ends.put(ends.locate(slot + i * step), A::finish(x[i]));
@@ -162,40 +162,14 @@ CUZK_FN void ntt_round(Ex& ex, const NttTile<Ex, Fr>& tile, const NttRound& roun
     });
 }
 
-/// The round in the form for its levels.  A lone level happens where R = 2 alone, so that h is 1 there.
-template <bool DIF, class A, class Ex, class Fr, class Ends>
-CUZK_FN void ntt_any_round(Ex& ex, const NttTile<Ex, Fr>& tile, const NttRound& round, const Fr* roots, const Ends& ends) {
-    const bool ones = round.log_sub == round.levels;
-    if (round.levels == 3 && !ones) {
-        ntt_round<DIF, 3, false, A>(ex, tile, round, roots, ends);
-    } else if (round.levels == 3) {
-        ntt_round<DIF, 3, true, A>(ex, tile, round, roots, ends);
-    } else if (round.levels == 2 && !ones) {
-        ntt_round<DIF, 2, false, A>(ex, tile, round, roots, ends);
-    } else if (round.levels == 2) {
-        ntt_round<DIF, 2, true, A>(ex, tile, round, roots, ends);
-    } else if (round.levels == 1) {
-        ntt_round<DIF, 1, true, A>(ex, tile, round, roots, ends);
-    } else {
-        ntt_round<DIF, 0, true, A>(ex, tile, round, roots, ends);
-    }
-}
-
-/// use(slot, load(slot)) for every slot of the tile, one at a time, by the thread whose own it is in this round: no
-/// barrier is needed between this and the round.  What costs products on the way in or out has its code once in this
-/// way.  Loads run one element ahead.
-template <class Ex, class Load, class Use>
-CUZK_FN void ntt_own_slots(Ex& ex, u32 size, const NttRound& round, Load&& load, Use&& use) {
+/// fn(slot) for every slot of the tile, one at a time, by the thread whose own it is in this round: no barrier is needed
+/// between this and the round, and what costs products on the way in or out has its code once.
+template <class Ex, class Fn> CUZK_FN void ntt_own_slots(Ex& ex, u32 size, const NttRound& round, Fn&& fn) {
     for_block(ex, size >> round.levels, [&](u32 item) {
         u32 j, step;
-        const u32 slot = round.slot(item, j, step), end = slot + (step << round.levels);
-        auto next = load(slot);
+        const u32 slot = round.slot(item, j, step);
         CUZK_NO_UNROLL
-        for (u32 at = slot; at != end; at += step) {
-            const auto now = next;
-            if (at + step != end) next = load(at + step);
-            use(at, now);
-        }
+        for (u32 i = 0; i < 1u << round.levels; ++i) fn(slot + i * step);
     });
 }
 
@@ -203,8 +177,7 @@ CUZK_FN void ntt_own_slots(Ex& ex, u32 size, const NttRound& round, Load&& load,
 /// order, DIT from bit-reversed to natural.  One barrier lies between two rounds, and no other is needed.
 ///
 /// `ends` is the pass's side of global memory: locate(slot) -> address, get(address), put(address, v), and where
-/// before() or after() says that factors ride on the way in or out, input(slot) and on_get(input, slot), or
-/// output(slot) and on_put(v, output, slot): what can be loaded early, and its use.
+/// before() or after() says that factors ride on the way in or out, on_get(v, slot) or on_put(v, slot) with them.
 template <bool DIF, class A, class Ex, class Fr, class Ends>
 CUZK_FN void ntt_tile_transform(Ex& ex, const NttTile<Ex, Fr>& tile, u32 log_r, u32 log_c, const Fr* roots,
                                 const Ends& ends) {
@@ -214,20 +187,25 @@ CUZK_FN void ntt_tile_transform(Ex& ex, const NttTile<Ex, Fr>& tile, u32 log_r, 
     do {
         const u32 levels = ntt_round_levels(log_r - done);
         const bool first = done == 0, last = done + levels == log_r;
-        const u32 log_sub = DIF ? log_r - done : done + levels;
-        const NttRound round{levels, log_sub, log_c, first && !before, last && !after};
+        const NttRound round{levels, DIF ? log_r - done : done + levels, log_c, first && !before, last && !after};
         if (first && before) {
-            ntt_own_slots(
-                ex, tile.size, round, [&](u32 slot) { return ends.input(slot); },
-                [&](u32 slot, const auto& input) { tile.store(slot, ends.on_get(input, slot)); });
+            ntt_own_slots(ex, tile.size, round, [&](u32 slot) {
+                tile.store(slot, ends.on_get(ends.get(ends.locate(slot)), slot));
+            });
         }
-        ntt_any_round<DIF, A>(ex, tile, round, roots, ends);
+        if (levels == 3) {
+            ntt_round<DIF, 3, A>(ex, tile, round, roots, ends);
+        } else if (levels == 2) {
+            ntt_round<DIF, 2, A>(ex, tile, round, roots, ends);
+        } else if (levels == 1) {
+            ntt_round<DIF, 1, A>(ex, tile, round, roots, ends);
+        } else {
+            ntt_round<DIF, 0, A>(ex, tile, round, roots, ends);
+        }
         if (last && after) {
-            ntt_own_slots(
-                ex, tile.size, round, [&](u32 slot) { return ends.output(slot); },
-                [&](u32 slot, const auto& output) {
-                    ends.put(ends.locate(slot), ends.on_put(tile.load(slot), output, slot));
-                });
+            ntt_own_slots(ex, tile.size, round, [&](u32 slot) {
+                ends.put(ends.locate(slot), ends.on_put(tile.load(slot), slot));
+            });
         }
         if (!last) ex.sync();
         done += levels;
