@@ -34,7 +34,9 @@ _TierOption = Annotated[
 
 
 def perf_check(
-    baselines: _BaselinesOption = Path("perf_baselines"), tier: _TierOption = None, as_json: JsonOption = False
+    baselines: _BaselinesOption = Path("perf_baselines"),
+    tier: _TierOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare this build's figures with the stored ones; any that moved fails the check."""
     from cuzk.perf import compare, read_baseline, read_tolerances
