@@ -115,6 +115,7 @@ PLANS: dict[str, Plan] = {
     "point.cuh": _POINT,
     "ntt.cuh": _NTT,
     "ntt_tile.cuh": _NTT,
+    "ntt_factor.cuh": _NTT,
     "fr_vec.cuh": _NTT,
     "classify.cuh": _NTT,
     "scan.cuh": _NTT,
