@@ -1,0 +1,68 @@
+"""A small part of the corpus of damaged files, the same on every run; `python -m tests.corpus.damage` runs all of it.
+
+Would catch: a reader that lets another exception out, dies, hangs, takes memory for what is not there, or accepts a
+damaged file and reads something else than its bytes say.
+"""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from tests.corpus import worker
+from tests.corpus.damage import run
+from tests.corpus.edits import Edit, apply, systematic
+from tests.corpus.readers import READERS
+from tests.corpus.samples import samples
+
+
+@pytest.mark.timeout(280)
+def test_every_reader_answers_damaged_files_with_named_errors() -> None:
+    report = run(4_000, seed=1)
+    text = "\n".join(report.lines())
+    assert not report.failures, text
+    assert report.cases == 4_000
+    counts = {name.split("|")[0] for name in report.outcomes}
+    assert set(READERS) <= counts, text
+    for reader in ("r1cs", "wtns", "zkey", "params", "cuzk_key", "vkey_json"):
+        assert report.outcomes[f"{reader}|FormatError"] > 10, text
+
+
+def busy(*_: object) -> None:
+    """Take processor time."""
+    until = time.process_time() + 0.2
+    while time.process_time() < until:
+        pass
+
+
+def test_a_failure_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    sample = next(sample for sample in samples() if sample.reader == "wtns")
+    judge = worker.Judge(tmp_path_factory.mktemp("judge"))
+    for broken, expected in (
+        (lambda *_: 1 / 0, "ZeroDivisionError"),
+        (lambda *_: bytearray(64 << 20), "bytes taken"),
+        (busy, " s"),
+    ):
+        reader = READERS["wtns"].__class__(broken, lambda *_: True)
+        monkeypatch.setitem(READERS, "wtns", reader)
+        monkeypatch.setattr(worker, "TOO_LONG", 0.1)
+        judge.run(worker._MEASURED, sample, (Edit(0, 1, b"x"),))
+        assert expected in judge.failures[-1]["outcome"]
+    liar = READERS["wtns"].__class__(lambda *_: 1, lambda *_: False)
+    monkeypatch.setitem(READERS, "wtns", liar)
+    judge.run(1, sample, ())
+    assert "something else" in judge.failures[-1]["outcome"]
+
+
+def test_damage_covers_what_it_should() -> None:
+    for sample in samples():
+        if sample.step != 4 or sample.is_text or len(sample.data) > 5000:
+            continue
+        seen = {apply(sample.data, damage) for damage in systematic(sample)}
+        assert sample.data in seen
+        assert all(sample.data[:cut] in seen for cut in range(len(sample.data)))
+        modulus = sample.curve.r.to_bytes(sample.curve.fr.nbytes, "little")
+        assert any(case.endswith(modulus) for case in seen)
+        for start, end in sample.sections:
+            assert sample.data[:start] + sample.data[end:] in seen
