@@ -114,6 +114,7 @@ def _change(source: str, line: str, old: str, new: str) -> Mutant:
     return Mutant("spmv.cuh", number + 1, "test", start, start + len(old), new, original)
 
 
+@pytest.mark.long
 def test_every_fate_is_told(tmp_path: Path) -> None:
     source = (KERNELS / "spmv.cuh").read_text()
     barriers = [m for m in mutants_of("spmv.cuh", source) if m.operator == "barrier"]

@@ -139,7 +139,9 @@ _CONTROL = re.compile(
 
 
 #: The text before a bracket that gives an array's size: a longer array is no fault.
-_SIZE_OF_ARRAY = re.compile(r"^\s*(?!return\b)(?:const )?[\w:<>]+ (?:\w+(?:\[[^\]]*\])?(?: = [^,;]+)?, )*\w+$")
+_SIZE_OF_ARRAY = re.compile(
+    r"^\s*(?!return\b)(?:const )?[\w:<>]+ (?:\w+(?:\[[^\]]*\])?(?: = [^,;]+)?, )*\w+$"
+)
 
 
 def _swaps(code: str) -> Iterator[tuple[str, int, int, str]]:

@@ -67,7 +67,7 @@ class Runner:
         self._slots = [Slot(Workshop.create(folder / f"workshop{i}", common)) for i in range(jobs)]
         self._pristine = Workshop.create(folder / "pristine", common)
         self._bases: dict[PlanKey, _Base] = {}
-        self._seen: dict[tuple[PlanKey, str, str], str] = {}
+        self._seen: dict[tuple[PlanKey, str, str], tuple[int, str]] = {}
 
     def shuffled(self, seed: int) -> list[Mutant]:
         """All mutants in a seeded order."""
@@ -82,28 +82,34 @@ class Runner:
         done: dict[int, Verdict] = {}
         queue = iter(enumerate(mutants))
         emitted = distinct = 0
+        counted: dict[tuple[str, str] | None, str] = {}  # by content
         while emitted < len(mutants) and (wanted is None or distinct < wanted):
             for slot in self._slots:
                 if slot.examination is None and (following := next(queue, None)) is not None:
                     number, mutant = following
-                    slot.begin(number, self._examine(mutant, slot.workshop))
+                    slot.begin(number, self._examine(number, mutant, slot.workshop))
                 if slot.examination is not None and (verdict := slot.poll()) is not None:
                     done[slot.number] = verdict
             while emitted in done and (wanted is None or distinct < wanted):
                 verdict = done.pop(emitted)
                 emitted += 1
-                distinct += verdict.verdict in ("killed", "survived", "equivalent")
+                if verdict.content in counted:  # an equal one that was quicker, but stands later in the order
+                    verdict = Verdict(verdict.mutant, "duplicate", counted[verdict.content])
+                elif verdict.content is not None:
+                    counted[verdict.content] = verdict.mutant.name
+                    distinct += 1
                 yield verdict
             time.sleep(0.005)
         for slot in self._slots:  # whatever is still under way beyond what was wanted
             while slot.examination is not None and slot.poll() is None:
                 time.sleep(0.005)
 
-    def _examine(self, mutant: Mutant, workshop: Workshop) -> Examination:
+    def _examine(self, number: int, mutant: Mutant, workshop: Workshop) -> Examination:
         plan = PLANS[mutant.header]
         base = self._base(plan)
         workshop.insert(mutant, mutant.header)
         different: list[str] = []
+        content: tuple[str, str] | None = None
         try:
             for platform in plan.platforms:
                 if (yield Command(workshop.compile_command(plan, platform))) != 0:
@@ -111,30 +117,32 @@ class Runner:
                 digest = workshop.digest(platform)
                 if digest == base.digests[platform]:
                     continue
-                key = (plan.key, platform, digest)
-                if key in self._seen:
-                    return Verdict(mutant, "duplicate", self._seen[key])
-                self._seen[key] = mutant.name
+                first, name = self._seen.setdefault((plan.key, platform, digest), (number, mutant.name))
+                if (
+                    first < number
+                ):  # a later one that was quicker does not count: order must not depend on speed
+                    return Verdict(mutant, "duplicate", name)
                 different.append(platform)
+                content = content or (platform, digest)
                 path = workshop.folder / f"{platform}-{digest[:16]}.so"
                 if (yield Command(workshop.link_command(platform, path))) != 0:
                     return Verdict(mutant, "not compiling", f"{platform}, linking")
                 code = yield Trial(base.battery, path, platform, base.limits[platform])
                 path.unlink()
                 if code != SURVIVED:
-                    return Verdict(mutant, "killed", f"{platform}, {_way(code)}")
+                    return Verdict(mutant, "killed", f"{platform}, {_way(code)}", content)
             if not different:
                 return Verdict(mutant, "same as the original")
             if (known := find(self.equivalents, mutant)) is not None:
-                return Verdict(mutant, "equivalent", known.proof)
+                return Verdict(mutant, "equivalent", known.proof, content)
             for platform in different:
                 path = workshop.folder / f"{platform}-sanitized.so"
                 code = SURVIVED
                 for command in self._sanitized(mutant.header, platform, workshop, path):
                     code = yield command
                 if code != SURVIVED:
-                    return Verdict(mutant, "killed", f"{platform}, address sanitizer")
-            return Verdict(mutant, "survived")
+                    return Verdict(mutant, "killed", f"{platform}, address sanitizer", content)
+            return Verdict(mutant, "survived", "", content)
         finally:
             workshop.insert(None, mutant.header)
 

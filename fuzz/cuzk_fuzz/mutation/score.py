@@ -14,11 +14,19 @@ VERDICTS = ("not compiling", "same as the original", "duplicate", "killed", "sur
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant, and how: by which platform's battery, by wrong answers, a crash or a time-out."""
+    """What became of a mutant, and how.
+
+    Attributes:
+        mutant: Which.
+        verdict: One of VERDICTS.
+        how: By which platform's battery, and whether by wrong answers, a crash or no end; or of what a duplicate.
+        content: Platform and digest of the first object that is not the original's.
+    """
 
     mutant: Mutant
     verdict: str
     how: str = ""
+    content: tuple[str, str] | None = None
 
 
 @dataclass

@@ -65,7 +65,7 @@ class Slot:
         else:
             self._child = fork_battery(step.battery, step.path, step.platform, step.seconds)
             # The child's own limit is of processor time; this one is for a child that waits for ever.
-            self._deadline = time.monotonic() + 3 * step.seconds
+            self._deadline = time.monotonic() + 60 + 10 * step.seconds
 
     def _exit_code(self) -> int | None:
         if self._process is not None:
