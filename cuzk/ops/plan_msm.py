@@ -35,6 +35,9 @@ _SORT = 3
 #: Threads a multiprocessor holds in the addition loops (ADDITION_BLOCKS_PER_SM of the kernels): registers allow
 #: no more, and Fp2 needs all of them.
 _LANES_PER_SM = {1: 512, 2: 256}
+#: How much slower than its count of multiplications the bucket reduction runs on a GPU, by extension degree. G1 from
+#: window sizes 14 to 20 at 2^20 to 2^24 on an H200 (docs/measurements/h200-tune-msm-g1-2026-11-29.json).
+_REDUCE_SLOWDOWN = {1: 1.6, 2: 1.0}
 _POINT_BLOCK = 128
 _WIDE_BLOCK = 256
 #: A host core does one dependent operation in about a sixteenth of the time that a single GPU thread needs.
@@ -134,7 +137,7 @@ def window_cost(n: int, scalar_bits: int, window_bits: int, group: GroupSpec, li
     rounds = -(-windows * buckets // (length * lanes))
     offset = c * (_DBL + _ADD / 2)
     accumulate = -(-entries // lanes) * (_MADD + _SORT) + _ADD * lanes.bit_length()
-    reduce = rounds * (2 * length * _ADD + offset) + _ADD * _POINT_BLOCK.bit_length()
+    reduce = _REDUCE_SLOWDOWN[group.degree] * rounds * (2 * length * _ADD + offset) + _ADD * _POINT_BLOCK.bit_length()
     parts = windows * max(1, buckets // (length * _POINT_BLOCK))
     return accumulate + reduce + (horner + parts * _ADD) / _HOST_SPEED
 
