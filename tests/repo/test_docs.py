@@ -52,6 +52,14 @@ def test_links_resolve(texts: dict[Path, str], root: Path) -> None:
     assert not broken, "\n".join(broken)
 
 
+def test_every_page_is_in_its_index(texts: dict[Path, str], root: Path) -> None:
+    docs = root / "docs"
+    for folder, index in ((docs, docs / "index.md"), (docs / "decisions", docs / "decisions" / "README.md")):
+        linked = {(folder / target.partition("#")[0]).resolve() for target in _LINK.findall(texts[index])}
+        pages = {path for path in _pages(texts) if path.parent == folder and path != index}
+        assert pages <= linked, f"{index.relative_to(root)} does not link {sorted(pages - linked)}"
+
+
 def test_paths_in_prose_exist(texts: dict[Path, str], root: Path) -> None:
     missing = [
         f"{path.relative_to(root)}: {name}"
