@@ -32,7 +32,8 @@ _FLAGS = (
 SUFFIX = "_sanitized"
 
 #: For survivors: reads and writes beside an array that the battery's answers do not show.
-SANITIZED = ("-fsanitize=address", "-fno-omit-frame-pointer")
+#: Without optimisation, which drops a store beside an array before the sanitizer sees it.
+SANITIZED = ("-O0", "-fsanitize=address", "-fno-omit-frame-pointer")
 
 
 def sanitizer_runtime() -> Path | None:

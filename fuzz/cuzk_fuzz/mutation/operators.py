@@ -153,10 +153,16 @@ def _swaps(code: str) -> Iterator[tuple[str, int, int, str]]:
                 yield operator, match.start(), match.end(), match.expand(replacement)
 
 
+def _is_array_size(code: str, place: int) -> bool:
+    """Whether a place lies between the brackets of an array's declaration."""
+    opened = code.rfind("[", 0, place)
+    return opened > code.rfind("]", 0, place) and _SIZE_OF_ARRAY.match(code[:opened]) is not None
+
+
 def _constants(code: str) -> Iterator[tuple[str, int, int, str]]:
     for match in _CONSTANT.finditer(code):
         value = int(match.group(1))
-        for other in (value + 1, value - 1):
+        for other in (value - 1,) if _is_array_size(code, match.start()) else (value + 1, value - 1):
             if other >= 0:
                 yield "constant", match.start(1), match.end(1), str(other)
 
