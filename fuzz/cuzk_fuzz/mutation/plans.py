@@ -76,8 +76,12 @@ _BATTERY = (("field", 6), ("fp2", 6))
 _FIELD_BOTH = Plan(("field_ops.cuh",), ("emu", "cpu"), _BATTERY, (*_ARITHMETIC, _fp2("bn254_fp")))
 _FIELD_EMU = Plan(("field_ops.cuh",), ("emu",), _BATTERY, (*_ARITHMETIC, _fp2("bn254_fp")))
 _FIELD_CPU = Plan(("field_ops.cuh",), ("cpu",), _BATTERY, (*_ARITHMETIC, _fp2("bn254_fp")))
+# The zero of the extension is what an infinity of G2 is made of.
 _FP2 = Plan(
-    ("field_ops.cuh",), ("emu",), (("fp2", 12),), (_fp2("bn254_fp"), _fp2("toy_fp"), _fp2("tiny_65521"))
+    ("field_ops.cuh", "point_ops.cuh"),
+    ("emu",),
+    (("fp2", 12), ("point", 4)),
+    (_fp2("bn254_fp"), _fp2("toy_fp"), _fp2("tiny_65521"), _point("toy", "g2")),
 )
 _POINT = Plan(
     ("curve.cuh", "point_ops.cuh"),
