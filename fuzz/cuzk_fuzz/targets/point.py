@@ -133,7 +133,9 @@ class PointBatch(Batch):
         raw = np.asarray(device.download(out))
         if self.op in ("same", "on_curve"):
             return raw
-        return np.stack([_canonical(s, row, case) for row, case in zip(raw, self.cases, strict=True)])
+        return np.stack(
+            [_canonical(s, row, self.op, case) for row, case in zip(raw, self.cases, strict=True)]
+        )
 
     def expected(self) -> Rows:
         """The oracle's affine group law."""
@@ -223,10 +225,11 @@ def _numbers(s: Subject, case: Case) -> list[int]:
     return [v for c in coordinates for v in (c if isinstance(c, tuple) else (c,))]
 
 
-def _canonical(s: Subject, raw: Rows, case: Case) -> Rows:
+def _canonical(s: Subject, raw: Rows, op: str, case: Case) -> Rows:
     """Findings about a result and its affine form: 1 not reduced, 2 ZZ^3 != ZZZ^2, 4 infinity with leftovers.
 
-    An infinity with leftovers in X and Y must work as an operand, and may come back as it is; nothing may make one.
+    An infinity with leftovers in X and Y must work as an operand.  Nothing may make one; only a sum with infinity and
+    a change of sign may hand one back.
     """
     fp, f = s.spec.fp, s.oracle.field
     numbers = limbs_to_ints(raw.reshape(-1, fp.limbs))
@@ -235,7 +238,8 @@ def _canonical(s: Subject, raw: Rows, case: Case) -> Rows:
     c: list[Any] = std if s.spec.degree == 1 else list(zip(std[::2], std[1::2], strict=True))
     x, y, zz, zzz = c
     if zz == f.lift(0):
-        leftovers = any(c[2] == f.lift(0) and c[:2] != (c[2], c[2]) for c in (case.a, case.b))
+        handed_in = any(c[2] == f.lift(0) and c[:2] != (c[2], c[2]) for c in (case.a, case.b))
+        leftovers = handed_in and op in ("add", "madd", "neg")
         flags |= 4 * (any(std) and not leftovers)
         point: Point = None
     else:
