@@ -57,9 +57,18 @@ class ToxicWaste:
     delta: int
 
     @classmethod
-    def random(cls, curve: Curve) -> ToxicWaste:
-        """Draw from the operating system's generator."""
-        return cls(*(1 + secrets.randbelow(curve.r - 1) for _ in range(5)))
+    def random(cls, curve: Curve, log_domain: int = 0) -> ToxicWaste:
+        """Draw from the operating system's generator.
+
+        Args:
+            curve: Whose Fr.
+            log_domain: tau is drawn again while it is a 2^(log_domain + 1)-th root of unity: such a tau fits no
+                set-up over this domain. That never happens in a large field, and often in a toy one.
+        """
+        waste = cls(*(1 + secrets.randbelow(curve.r - 1) for _ in range(5)))
+        while pow(waste.tau, 2 << log_domain, curve.r) == 1:
+            waste.tau = 1 + secrets.randbelow(curve.r - 1)
+        return waste
 
     @classmethod
     def from_seed(cls, curve: Curve, seed: int) -> ToxicWaste:
@@ -120,7 +129,9 @@ def setup(
             stacklevel=2,
         )
     form: HForm = h_form or ("odd_lagrange" if log_n < curve.two_adicity else "monomial")
-    waste = toxic_waste or ToxicWaste.random(curve)
+    if form == "odd_lagrange":
+        odd_coset_shift(curve, log_n, root_convention)  # refuses a domain without an odd coset before any work
+    waste = toxic_waste or ToxicWaste.random(curve, log_n)
     booked = (recorder or Recorder()).scoped(
         device=device.kind, build_key=device.build_key, counters=device.counters, sync=device.synchronize
     )

@@ -99,3 +99,13 @@ def test_tau_in_the_domain_is_refused() -> None:
     secrets.tau = load.curve.root_of_unity(3, "snarkjs")
     with pytest.raises(RangeError, match="domain"):
         setup(load.r1cs, device("cpu"), toxic_waste=secrets)
+
+
+def test_drawn_tau_is_outside_the_domain(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A draw that hits the domain is drawn again: one in 15 would, over the toy field's largest domain."""
+    toy = get_curve("toy")
+    root = toy.root_of_unity(5, "snarkjs")
+    drawn = iter([root - 1, 1, 2, 3, 4, toy.r - 2, 41])
+    monkeypatch.setattr("secrets.randbelow", lambda _: next(drawn))
+    waste = ToxicWaste.random(toy, 6)
+    assert (waste.tau, waste.alpha, waste.delta) == (42, 2, 5)
