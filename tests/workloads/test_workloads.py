@@ -115,7 +115,7 @@ DETECTORS: dict[Feature, Callable[[Workload], bool]] = {
 }
 
 
-@pytest.mark.parametrize("feature", sorted(ALL_FEATURES, key=lambda f: f.name), ids=lambda f: f.name.lower())
+@pytest.mark.parametrize("feature", [f for f in Feature if f in ALL_FEATURES], ids=lambda f: f.name.lower())
 def test_a_feature_is_there_exactly_when_asked_for(feature: Feature) -> None:
     def is_seen_with(features: Iterable[Feature]) -> bool:
         return DETECTORS[feature](random_r1cs("bls12_381", 600, num_public=3, features=features))
