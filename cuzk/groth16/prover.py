@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 from cuzk.device.base import Array, Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
@@ -157,16 +158,16 @@ class Prover:
     def _self_check(
         self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], proofs: Sequence[Proof]
     ) -> None:
-        prepared = self._prepared()
+        prepared = self._prepared
         for witness, blinding, proof in zip(witnesses, blindings, proofs, strict=True):
             verdict = prepared.verify(witness.public(self.key.num_public), proof)
             if not verdict:
                 raise self._diagnose(witness, blinding, proof, verdict.reason)
 
+    @cached_property
     def _prepared(self) -> PreparedVerifyingKey:
-        if not hasattr(self, "_prepared_key"):
-            self._prepared_key = PreparedVerifyingKey(self.key.verifying_key())
-        return self._prepared_key
+        """The key's verifier, made when the first proof is checked."""
+        return PreparedVerifyingKey(self.key.verifying_key())
 
     def _diagnose(self, witness: Witness, blinding: Blinding, proof: Proof, reason: str) -> Exception:
         """Find out whose fault a proof that does not verify is (docs/architecture.md, "Self-check")."""
