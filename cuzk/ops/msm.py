@@ -87,6 +87,7 @@ def msm(
     gather_scalars: bool = True,
     window_bits: int | None = None,
     scalar_bits: int | None = None,
+    memory_bytes: int | None = None,
     plan: MsmPlan | None = None,
 ) -> npt.NDArray[np.uint64]:
     """The sum of scalars[i] * bases[i], over all i or over a list of indices.
@@ -102,7 +103,8 @@ def msm(
             scalars[k] * bases[indices[k]].
         window_bits: Bits of a signed digit, 2..24; chosen by the cost model where None.
         scalar_bits: A promise that every scalar is < 2^scalar_bits; the bits of r where None.
-        plan: The whole plan, instead of window_bits and scalar_bits.
+        memory_bytes: Bytes that buckets and lists may take at once; the plan's choice where None.
+        plan: The whole plan, instead of window_bits, scalar_bits and memory_bytes.
 
     Returns:
         The sum, on the host. Shape affine_shape uint64. Form: affine, Montgomery, < p.
@@ -119,7 +121,7 @@ def msm(
     """
     pending = launch_msm(
         device, group, bases, scalars, indices=indices, gather_scalars=gather_scalars,
-        window_bits=window_bits, scalar_bits=scalar_bits, plan=plan,
+        window_bits=window_bits, scalar_bits=scalar_bits, memory_bytes=memory_bytes, plan=plan,
     )  # fmt: skip
     return pending.result()
 
@@ -134,14 +136,18 @@ def launch_msm(
     gather_scalars: bool = True,
     window_bits: int | None = None,
     scalar_bits: int | None = None,
+    memory_bytes: int | None = None,
     plan: MsmPlan | None = None,
 ) -> PendingMsm:
     """Launch the kernels of msm() without waiting for them; same arguments and errors, except KernelFault."""
     n = _check_terms(group, bases, scalars, indices, gather_scalars)
     if plan is None:
         # Parameters are checked for an empty sum too.
-        made = plan_msm(max(n, 1), group, device.limits, window_bits=window_bits, scalar_bits=scalar_bits)
-    elif window_bits is None and scalar_bits is None and plan.n == max(n, 1):
+        made = plan_msm(
+            max(n, 1), group, device.limits,
+            window_bits=window_bits, scalar_bits=scalar_bits, memory_bytes=memory_bytes,
+        )  # fmt: skip
+    elif window_bits is None and scalar_bits is None and memory_bytes is None and plan.n == max(n, 1):
         made = plan
     else:
         raise InternalError(f"a plan for {plan.n} terms comes with {n} terms or with other parameters")
