@@ -9,6 +9,7 @@ This module measures and stores.  It does not print (lines, table), write files 
 
 from __future__ import annotations
 
+import resource
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,7 @@ from typing import Any, Protocol
 from cuzk.errors import InternalError
 from cuzk.telemetry.phases import phase_spec
 
-__all__ = ["Event", "EventSink", "Recorder", "Span", "Tag"]
+__all__ = ["Event", "EventSink", "Recorder", "Span", "Tag", "process_usage"]
 
 #: What a tag may hold.
 Tag = str | int | float | bool
@@ -51,6 +52,9 @@ class Event:
         build_key: Content key of the kernel build, None before one is known.
         tags: Further facts about the run: traces of variants, sizes, clocks and throttle reasons.
         failed: The phase ended by an exception.
+        cpu_ns: Processor time of the whole process during the phase, user and system, nanoseconds, in steps of
+            about a microsecond. Beside `duration_ns` it says how many cores were at work.
+        peak_rss_bytes: Most resident memory that the process had up to the phase's end.
     """
 
     id: int
@@ -70,6 +74,8 @@ class Event:
     build_key: str | None
     tags: Mapping[str, Tag]
     failed: bool
+    cpu_ns: int = 0
+    peak_rss_bytes: int = 0
 
     @property
     def duration_ns(self) -> int:
@@ -91,6 +97,7 @@ class Span:
     id: int
     phase: str
     start_ns: int
+    start_cpu_ns: int = 0
     bytes_up: int = 0
     bytes_down: int = 0
     counts: dict[str, int] = field(default_factory=dict)
@@ -125,11 +132,20 @@ class _Context:
     sync: Callable[[], None] | None = None
 
 
+def process_usage() -> tuple[int, int]:
+    """Return the processor time of this process, nanoseconds, and its peak resident memory, bytes."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return round((used.ru_utime + used.ru_stime) * 1e9), used.ru_maxrss * 1024
+
+
 class _Store:
     """State that all views of one recorder share; every access holds `lock`."""
 
-    def __init__(self, sinks: Sequence[EventSink], clock: Callable[[], int]) -> None:
+    def __init__(
+        self, sinks: Sequence[EventSink], clock: Callable[[], int], usage: Callable[[], tuple[int, int]]
+    ) -> None:
         self.clock = clock
+        self.usage = usage
         self.sinks = tuple(sinks)
         self.lock = threading.Lock()
         self.events: list[Event] = []
@@ -162,6 +178,7 @@ class Recorder:
     Args:
         sinks: Receivers of finished events (timing lines, event file).
         clock: Monotonic clock in nanoseconds; tests inject their own.
+        usage: Returns the process's processor time in nanoseconds and its peak memory in bytes, so far.
 
     Example:
         >>> ticks = iter(range(0, 100, 10))
@@ -174,9 +191,13 @@ class Recorder:
     """
 
     def __init__(
-        self, sinks: Sequence[EventSink] = (), *, clock: Callable[[], int] = time.perf_counter_ns
+        self,
+        sinks: Sequence[EventSink] = (),
+        *,
+        clock: Callable[[], int] = time.perf_counter_ns,
+        usage: Callable[[], tuple[int, int]] = process_usage,
     ) -> None:
-        self._store = _Store(sinks, clock)
+        self._store = _Store(sinks, clock, usage)
         self._context = _Context()
 
     def scoped(self, **context: Any) -> Recorder:
@@ -228,7 +249,8 @@ class Recorder:
         above = parent if parent is not None else (stack[-1] if stack else None)
         phase_spec(name, above.phase if above is not None else "")
         before = self._read_counters()
-        span = Span(id=self._store.take_id(), phase=name, start_ns=self._now(), tags=dict(tags))
+        number, start_ns = self._store.take_id(), self._now()
+        span = Span(number, name, start_ns, start_cpu_ns=self._store.usage()[0], tags=dict(tags))
         stack.append(span)
         failed = True
         try:
@@ -257,6 +279,7 @@ class Recorder:
         bytes_up = counts.pop(_BYTES_UP, 0) + span.bytes_up
         bytes_down = counts.pop(_BYTES_DOWN, 0) + span.bytes_down
         context = self._context
+        cpu_ns, peak_rss_bytes = self._store.usage()
         return Event(
             id=span.id,
             parent=above.id if above is not None else None,
@@ -275,6 +298,8 @@ class Recorder:
             build_key=context.build_key,
             tags=dict(span.tags),
             failed=failed,
+            cpu_ns=cpu_ns - span.start_cpu_ns,
+            peak_rss_bytes=peak_rss_bytes,
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -37,6 +38,29 @@ def test_nested_phases_become_a_tree_with_exact_times() -> None:
         ("ntt_msm_h", 1, 0, 10, 60),
         ("prove", 0, None, 0, 70),
     ]
+
+
+def test_processor_time_is_the_difference_and_memory_the_peak_at_the_end() -> None:
+    readings = iter([(5, 100), (20, 300), (50, 400), (90, 700)])
+    recorder = Recorder(clock=ticking(), usage=lambda: next(readings))
+    with recorder.phase("ntt_msm_h"), recorder.phase("ntt_h"):
+        pass
+    got = [(event.phase, event.cpu_ns, event.peak_rss_bytes) for event in recorder.events]
+    assert got == [("ntt_h", 30, 400), ("ntt_msm_h", 85, 700)]
+
+
+def test_a_busy_phase_books_the_processor_time_of_the_process() -> None:
+    recorder = Recorder()
+    with recorder.phase("ntt_h"):
+        until_ns = time.process_time_ns() + 20_000_000
+        while time.process_time_ns() < until_ns:
+            pass
+    with recorder.phase("ntt_h"):
+        time.sleep(0.05)
+    busy, asleep = recorder.events
+    assert busy.cpu_ns >= 19_000_000
+    assert asleep.cpu_ns < asleep.duration_ns / 2
+    assert busy.peak_rss_bytes > 10_000_000  # a Python with numpy is larger than that
 
 
 def test_scoped_views_share_events_and_add_context() -> None:

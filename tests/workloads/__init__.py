@@ -4,13 +4,23 @@
     bit_circuit    random gates: every value is 0 or 1
     random_r1cs    random rows with the odd shapes that files in the wild have (see Feature)
 
-Each gives a Workload: plain rows for the oracles, R1CS and Witness for the prover, file bytes for readers.
+Each gives a Workload: plain rows for the oracles, R1CS and Witness for the prover, file bytes for readers. Large
+circuits come as R1CS and Witness alone: mixed_circuit here (any size), and porep_shape (a power of two).
 """
 
 from __future__ import annotations
 
 from tests.workloads.bits import bit_circuit
+from tests.workloads.mixed import mixed_circuit
 from tests.workloads.random_rows import ALL_FEATURES, Feature, random_r1cs
 from tests.workloads.workload import Workload, mimc_merkle
 
-__all__ = ["ALL_FEATURES", "Feature", "Workload", "bit_circuit", "mimc_merkle", "random_r1cs"]
+__all__ = [
+    "ALL_FEATURES",
+    "Feature",
+    "Workload",
+    "bit_circuit",
+    "mimc_merkle",
+    "mixed_circuit",
+    "random_r1cs",
+]

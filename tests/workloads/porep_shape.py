@@ -72,7 +72,14 @@ def porep_shape(
     dictionary = fr_from_ints(spec, [1, spec.r - 1, 2, spec.r - 2, *(1 << i for i in range(2, 32))])
     n = shape.num_variables
     a = _csr(spec, n, a_cols, a_coeff, entries, dictionary)
-    b = _csr(spec, n, b_col[:, None], np.zeros((len(b_col), 1), np.uint8), np.ones(len(b_col), np.int64), dictionary)
+    b = _csr(
+        spec,
+        n,
+        b_col[:, None],
+        np.zeros((len(b_col), 1), np.uint8),
+        np.ones(len(b_col), np.int64),
+        dictionary,
+    )
     c = _csr(spec, n, c_cols, a_coeff, c_entries, dictionary)
     return R1CS(spec, n, NUM_PUBLIC, a, b, c), Witness(spec, values)
 
@@ -103,7 +110,9 @@ def _rows_of_a(spec: Curve, shape: Shape, rng: np.random.Generator) -> tuple[Int
     second = covered[(at + step[0]) % len(covered)]
     third = covered[(at + step[1]) % len(covered)]
     entries = np.where((rng.random(rows) < THIRD) & (second != third), 3, 2).astype(np.int64)
-    coeff = np.where(rng.random((rows, 3)) < 0.7, rng.integers(0, 2, (rows, 3)), rng.integers(2, 34, (rows, 3)))
+    coeff = np.where(
+        rng.random((rows, 3)) < 0.7, rng.integers(0, 2, (rows, 3)), rng.integers(2, 34, (rows, 3))
+    )
     return np.stack([first, second, third], axis=1), coeff.astype(np.uint8), entries
 
 
@@ -112,5 +121,10 @@ def _csr(spec: Curve, n: int, cols: Ints, coeff: Ints, entries: Ints, dictionary
     row_ptr = np.zeros(len(entries) + 1, np.int64)
     np.cumsum(entries, out=row_ptr[1:])
     return CsrMatrix(
-        spec, n, row_ptr, np.ascontiguousarray(cols[keep], np.uint32), np.ascontiguousarray(coeff[keep]), dictionary
+        spec,
+        n,
+        row_ptr,
+        np.ascontiguousarray(cols[keep], np.uint32),
+        np.ascontiguousarray(coeff[keep]),
+        dictionary,
     )
