@@ -1,4 +1,4 @@
-/// A kernel that exposes the group law itself, point by point, for tests and tools.
+/// Kernels over arrays of points, one by one: the group law itself, for tests and tools, and which are infinity.
 #pragma once
 
 #include "args.cuh"
@@ -45,7 +45,17 @@ template <class Ex, class G> CUZK_FN void point_op(Ex& ex, const PointOpArgs<G>&
     });
 }
 
+#define POINTS_INFINITE_ARGS(F) F(const Affine<G>*, points) F(u8*, mask) F(u64, n)
+CUZK_ARGS_T1(PointsInfiniteArgs, G, POINTS_INFINITE_ARGS)
+
+/// mask[i] = 1 where points[i] is infinity, else 0, for i < n.
+template <class Ex, class G> CUZK_FN void points_infinite(Ex& ex, const PointsInfiniteArgs<G>& p) {
+    for_range(ex, p.n, [&](u64 i) { p.mask[i] = p.points[i].is_inf() ? 1 : 0; });
+}
+
 // X(kernel, Args, max block threads, min blocks per SM)
-#define CUZK_POINT_OPS_KERNELS(X, G) X(point_op, PointOpArgs<G>, 128, 1)
+#define CUZK_POINT_OPS_KERNELS(X, G)                                                                         \
+    X(point_op, PointOpArgs<G>, 128, 1)                                                                      \
+    X(points_infinite, PointsInfiniteArgs<G>, 256, 1)
 
 }  // namespace cuzk

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.errors import NotInSubgroupError, NotOnCurveError, ShapeError
-from cuzk.ops.plan_msm import sum_shape
+from cuzk.ops.plan_msm import sum_shape, wide_shape
 
 __all__ = [
     "add",
@@ -27,6 +27,7 @@ __all__ = [
     "check_subgroup",
     "first_off_curve",
     "first_outside_subgroup",
+    "infinite_mask",
     "infinity",
     "normalize",
     "scalar_mul",
@@ -151,6 +152,35 @@ def check_subgroup(device: Device, group: GroupSpec, points: Array, what: str = 
         raise NotInSubgroupError(
             f"point {bad} is outside the subgroup of order r of {group.full_name}", where=f"{what}[{bad}]"
         )
+
+
+def infinite_mask(device: Device, group: GroupSpec, points: Array, out: Array) -> Array:
+    """Which points are infinity.
+
+    Args:
+        device: Where points and out live.
+        group: The points' group.
+        points: Shape (n, *affine_shape) uint64. Form: Montgomery, < p.
+        out: Shape (n,) uint8.
+
+    Returns:
+        out: 1 where the point is infinity, else 0.
+
+    Raises:
+        ShapeError: A shape or type does not fit.
+
+    Cost: one read of the points; no host synchronisation.
+    Checked by: tests/kernels/test_points.py.
+    """
+    n = check_points_shape(group, points)
+    if out.dtype != np.uint8 or tuple(out.shape) != (n,):
+        raise ShapeError(f"out has shape {tuple(out.shape)} and type {out.dtype}", limit=f"({n},) uint8")
+    if n:
+        grid, block = wide_shape(n, device.limits)
+        device.launch(
+            f"points_infinite_{group.full_name}", grid=grid, block=block, points=points, mask=out, n=n
+        )
+    return out
 
 
 def add(device: Device, group: GroupSpec, a: Array, b: Array) -> Array:

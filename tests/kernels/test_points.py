@@ -171,6 +171,24 @@ def test_normalize(curve_name: str, group_name: str, device_name: str) -> None:
     assert not device.download(out).any()
 
 
+@everywhere
+def test_infinite_mask(curve_name: str, group_name: str, device_name: str) -> None:
+    """1 at infinity alone: a point of which a single limb of any coordinate is set is none."""
+    device, s = open_device(device_name), subject(curve_name, group_name)
+    _, limbs = bases(s, 300, infinity_every=7)
+    words = limbs.reshape(300, -1).shape[1]
+    lone = np.zeros((words, words), np.uint64)
+    np.fill_diagonal(lone, 1)
+    for array in (limbs[:0], limbs[:1], limbs, lone.reshape(-1, *s.spec.affine_shape), np.zeros_like(limbs)):
+        mask = device.alloc((len(array),), np.uint8)
+        assert ops.infinite_mask(device, s.spec, device.upload(array), mask) is mask
+        expected = [int(not point.any()) for point in array]
+        assert device.download(mask).tolist() == expected
+    for wrong in (np.zeros(2, np.uint8), np.zeros(1, np.int8), np.zeros((1, 1), np.uint8)):
+        with pytest.raises(ShapeError, match="out has shape"):
+            ops.infinite_mask(device, s.spec, device.upload(limbs[:1]), device.upload(wrong))
+
+
 # ---------------------------------------------------------------- refusals
 
 
