@@ -71,7 +71,7 @@ def fp2_sqrt(a: Fp2Int, p: int) -> Fp2Int | None:
 
 @dataclass(frozen=True)
 class PlainCurve:
-    """The affine group law on y^2 = x^3 + b over F_p (degree 1) or Fp2 (degree 2)."""
+    """The group law, on affine points, of y^2 = x^3 + b over F_p (degree 1) or Fp2 (degree 2)."""
 
     p: int
     degree: int
@@ -130,10 +130,53 @@ class PlainCurve:
         return x3, sub(mul(slope, sub(x1, x3)), y1)
 
     def mul(self, point: Point, scalar: int) -> Point:
-        """Multiple of a point, scalar >= 0, double and add."""
-        out: Point = None
-        for bit in bin(scalar)[2:]:
-            out = self.add(out, out)
+        """Multiple of a point, scalar >= 0: double and add in Jacobian coordinates, one inversion at the end.
+
+        Source: hyperelliptic.org/EFD/g1p/auto-shortw-jacobian-0.html (dbl-2009-l, madd).
+        """
+        if point is None or scalar == 0:
+            return None
+        mul, inv, _ = self._ops()
+        out = (*point, 1 if self.degree == 1 else (1, 0))
+        for bit in bin(scalar)[3:]:
+            out = self._double(out)
             if bit == "1":
-                out = self.add(out, point)
-        return out
+                out = self._add_affine(out, point)
+        x, y, z = out
+        if z in (0, (0, 0)):
+            return None
+        z_inv = inv(z)
+        zz_inv = mul(z_inv, z_inv)
+        return mul(x, zz_inv), mul(y, mul(zz_inv, z_inv))
+
+    def _double(self, point: tuple[Coord, Coord, Coord]) -> tuple[Coord, Coord, Coord]:
+        """Double of (X, Y, Z) with x = X/Z^2 and y = Y/Z^3; Z = 0 is infinity, and stays so."""
+        mul, _, sub = self._ops()
+
+        def twice(a: Coord) -> Coord:
+            return sub(a, self.neg_coord(a))
+
+        x, y, z = point
+        xx, yy = mul(x, x), mul(y, y)
+        quad, slope = twice(twice(mul(x, yy))), sub(twice(xx), self.neg_coord(xx))
+        x3 = sub(mul(slope, slope), twice(quad))
+        y3 = sub(mul(slope, sub(quad, x3)), twice(twice(twice(mul(yy, yy)))))
+        return x3, y3, twice(mul(y, z))
+
+    def _add_affine(
+        self, point: tuple[Coord, Coord, Coord], affine: tuple[Coord, Coord]
+    ) -> tuple[Coord, Coord, Coord]:
+        """Sum of a Jacobian and an affine point, complete."""
+        mul, _, sub = self._ops()
+        x, y, z = point
+        zero = sub(z, z)
+        if z == zero:
+            return (*affine, 1 if self.degree == 1 else (1, 0))
+        zz = mul(z, z)
+        h, slope = sub(mul(affine[0], zz), x), sub(mul(affine[1], mul(zz, z)), y)
+        if h == zero:
+            return self._double(point) if slope == zero else (x, y, zero)
+        hh = mul(h, h)
+        hhh, v = mul(h, hh), mul(x, hh)
+        x3 = sub(sub(sub(mul(slope, slope), hhh), v), v)
+        return x3, sub(mul(slope, sub(v, x3)), mul(y, hhh)), mul(z, h)
