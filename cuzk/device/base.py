@@ -9,12 +9,15 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from cuzk.device.arena import Arena, MemoryReport
+from cuzk.device.copies import CopySpan, Ticket
 from cuzk.errors import InternalError, KernelFault
 
 DeviceKind = Literal["cpu", "emu", "cuda"]
@@ -93,9 +96,11 @@ class Device(ABC):
     name: str
     limits: DeviceLimits
     build_key: str
+    _arena: Arena
 
     def __init__(self) -> None:
         self._counts = {"launches": 0, "bytes_up": 0, "bytes_down": 0}
+        self._position = 0  # launches made, never reset: the order that tickets speak of
 
     # -- memory
 
@@ -118,6 +123,60 @@ class Device(ABC):
     def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
         """Return a host array that uploads at full speed: page-locked where the device copies over a bus."""
         return np.empty(shape, dtype)
+
+    def label(self, name: str) -> AbstractContextManager[None]:
+        """Book what this thread allocates inside a ``with`` block under a name (of a phase or an operation)."""
+        return self._arena.labelled(name)
+
+    def memory(self) -> MemoryReport:
+        """Who holds how much of this device's memory, and the most that was held."""
+        return self._arena.report()
+
+    def reset_memory_peak(self) -> None:
+        """Start a new account of the most that is held."""
+        self._arena.reset_peak()
+
+    # -- copies beside the launches
+
+    @abstractmethod
+    def stage(self, host_array: npt.NDArray[Any], into: Array, after: Ticket | None = None) -> Ticket:
+        """Copy a host array up, beside the launches.
+
+        Args:
+            host_array: What to copy, C-contiguous, of as many bytes as `into`.  It must not change until the copy
+                has ended.
+            into: Where to: an array of this device, or a slice of one along its first axis.
+            after: The copy starts when this point is passed: the last launch that uses what `into` held.  None: all
+                launches made so far, which is always safe and overlaps with nothing launched before.
+
+        Returns:
+            The end of the copy: no launch sees it that is not made after ``wait`` on this ticket.
+
+        Raises:
+            InternalError: Sizes differ, an array is not contiguous, or `after` lies before `into` was allocated.
+        """
+
+    @abstractmethod
+    def wait(self, ticket: Ticket) -> None:
+        """Let everything launched from now on run after a ticket's point.  The host does not wait for it."""
+
+    @abstractmethod
+    def mark(self) -> Ticket:
+        """A ticket for the point that the launches made so far will reach."""
+
+    @abstractmethod
+    def time_of(self, ticket: Ticket) -> float:
+        """When a ticket's point was passed: milliseconds from an origin of this device.  Waits for the point."""
+
+    @abstractmethod
+    def take_copies(self) -> list[CopySpan]:
+        """When each ``stage`` copy since the last call ran; waits for them.  At most the latest 65,536 are kept."""
+
+    def _check_stage(self, host_array: npt.NDArray[Any], into: Array) -> None:
+        if host_array.nbytes != into.nbytes:
+            raise InternalError(f"{self.name}: {host_array.nbytes} bytes are staged into {into.nbytes} bytes")
+        if not (host_array.flags.c_contiguous and into.flags.c_contiguous):
+            raise InternalError(f"{self.name}: only contiguous arrays can be staged")
 
     # -- launches
 
@@ -170,6 +229,7 @@ class Device(ABC):
         packed = self._pack(spec, args)
         if grid:
             self._counts["launches"] += 1
+            self._position += 1
             self._run(spec, grid, block, shared_bytes, packed)
 
     def _pack(self, spec: KernelSpec, args: Mapping[str, Array | int]) -> bytes:

@@ -10,20 +10,45 @@ import functools
 import os
 import re
 import threading
+import weakref
+from collections import deque
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cuzk.device import builder
+from cuzk.device.arena import Arena
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
-from cuzk.errors import DeviceError, InternalError, LaunchError, OutOfMemoryError
+from cuzk.device.copies import CopySpan, Ticket
+from cuzk.errors import DeviceError, InternalError, LaunchError
 
 #: Shared memory a block may use without asking the driver for more; plans stay within it.
 DEFAULT_SHARED_BYTES = 48 << 10
 #: Launches between two looks at the fault word are named in a fault only if they are this recent.
 RECENT_LAUNCHES = 64
+
+
+_OUT_OF_MEMORY_REMEDY = "close other programs on this GPU, raise the memory limit, or use --device cpu"
+
+
+@dataclass(frozen=True, eq=False)
+class _Mark(Ticket):
+    """A point of the launches, with its event."""
+
+    event: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class _Copy(_Mark):
+    """A copy beside the launches; `keep` holds what it reads and writes while it runs."""
+
+    begin: Any = None
+    nbytes: int = 0
+    label: str = ""
+    keep: tuple[Any, ...] = ()
 
 
 def available() -> bool:
@@ -45,7 +70,12 @@ class CudaDevice(Device):
 
     kind = "cuda"
 
-    def __init__(self, ordinal: int = 0, progress: Callable[[str, int, int], None] | None = None) -> None:
+    def __init__(
+        self,
+        ordinal: int = 0,
+        progress: Callable[[str, int, int], None] | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
         super().__init__()
         self._cupy = cp = _import_cupy()
         count = cp.cuda.runtime.getDeviceCount()
@@ -64,15 +94,21 @@ class CudaDevice(Device):
             raise DeviceError(f"GPU {ordinal} has compute capability {self.arch}; 8.0 or newer is needed")
         with self._device:
             self._stream = cp.cuda.Stream(non_blocking=True)
+            self._copy_stream = cp.cuda.Stream(non_blocking=True)
             self._fault = cp.zeros(2, np.uint64)
             free, _ = cp.cuda.runtime.memGetInfo()
+            self._origin = cp.cuda.Event()
+            self._origin.record(self._stream)
+        self._copies: deque[_Copy] = deque(maxlen=65536)
+        self._in_flight: deque[_Copy] = deque()
         model = (
             properties["name"].decode() if isinstance(properties["name"], bytes) else str(properties["name"])
         )
         self.name = f"cuda:{ordinal} ({model})"
+        self._arena = Arena(self.name, min(free, memory_limit or free), remedy=_OUT_OF_MEMORY_REMEDY)
         self.limits = DeviceLimits(
             num_sms=int(properties["multiProcessorCount"]), max_threads=1024, warp=32,
-            shared_bytes=DEFAULT_SHARED_BYTES, memory_bytes=int(free), gpu_like=True,
+            shared_bytes=DEFAULT_SHARED_BYTES, memory_bytes=self._arena.capacity, gpu_like=True,
         )  # fmt: skip
         self.build_key = builder.module_key("all", "all", self.arch)
         # Field names come from the host build of the same sources; the GPU build has the same structs.
@@ -100,16 +136,18 @@ class CudaDevice(Device):
 
     def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
         cp = self._cupy
+        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        block = self._arena.take(nbytes, self._position)
         try:
             with self._device, self._stream:
                 result: Array = cp.zeros(shape, dtype) if zero else cp.empty(shape, dtype)
         except cp.cuda.memory.OutOfMemoryError as error:
-            nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+            self._arena.give_back(block)
             free, total = self._device.mem_info
-            raise OutOfMemoryError(
-                f"{self.name}: an array of {nbytes} bytes does not fit; {free} of {total} bytes are free",
-                remedy="close other programs on this GPU, prove a smaller circuit, or use --device cpu",
+            raise self._arena.out_of_memory(
+                nbytes, self._arena.label, f"{free} of {total} bytes of the GPU are free"
             ) from error
+        weakref.finalize(result, self._arena.give_back, block)
         return result
 
     def upload(self, array: npt.NDArray[Any]) -> Array:
@@ -132,6 +170,61 @@ class CudaDevice(Device):
         self._stream.synchronize()
         self._counts["bytes_down"] += array.nbytes
         return result
+
+    def stage(self, host_array: npt.NDArray[Any], into: Array, after: Ticket | None = None) -> Ticket:
+        self._check_stage(host_array, into)
+        after = after or self.mark()
+        runtime, nbytes = self._cupy.cuda.runtime, host_array.nbytes
+        pinned = self.pinned((nbytes,), np.uint8)
+        pinned[...] = host_array.reshape(-1).view(np.uint8)
+        stream = self._copy_stream
+        with self._device:
+            if isinstance(after, _Mark):
+                stream.wait_event(after.event)
+            begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
+            begin.record(stream)
+            if nbytes:
+                runtime.memcpyAsync(
+                    into.data.ptr, pinned.ctypes.data, nbytes, runtime.memcpyHostToDevice, stream.ptr
+                )
+            end.record(stream)
+        copy = _Copy(after.position, True, event=end, begin=begin, nbytes=nbytes, label=self._arena.label)
+        self._copies.append(copy)
+        self._in_flight.append(replace(copy, keep=(pinned, into)))
+        while self._in_flight[0].event.done:
+            self._in_flight.popleft()
+            if not self._in_flight:
+                break
+        self._counts["bytes_up"] += nbytes
+        return copy
+
+    def wait(self, ticket: Ticket) -> None:
+        if isinstance(ticket, _Mark) and ticket.is_copy:
+            with self._device:
+                self._stream.wait_event(ticket.event)
+
+    def mark(self) -> Ticket:
+        with self._device:
+            event = self._cupy.cuda.Event()
+            event.record(self._stream)
+        return _Mark(self._position, event=event)
+
+    def time_of(self, ticket: Ticket) -> float:
+        if not isinstance(ticket, _Mark):
+            raise InternalError(f"{self.name}: a ticket of another device")
+        return self._elapsed(ticket.event)
+
+    def _elapsed(self, event: Any) -> float:
+        event.synchronize()
+        return float(self._cupy.cuda.get_elapsed_time(self._origin, event))
+
+    def take_copies(self) -> list[CopySpan]:
+        copies = list(self._copies)
+        self._copies.clear()
+        return [
+            CopySpan(copy.label, copy.nbytes, self._elapsed(copy.begin), self._elapsed(copy.event))
+            for copy in copies
+        ]
 
     def fill_zero(self, array: Array) -> None:
         with self._device, self._stream:

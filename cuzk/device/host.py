@@ -6,7 +6,9 @@ import functools
 import hashlib
 import importlib
 import os
+import time
 import weakref
+from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -15,7 +17,9 @@ import numpy as np
 import numpy.typing as npt
 import psutil
 
+from cuzk.device.arena import Arena, Block
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
+from cuzk.device.copies import CopySpan, Ticket
 from cuzk.errors import DeviceError, InternalError, KernelFault
 
 Schedule = Literal["ascending", "descending", "random_thread", "random_warp", "last_block_first"]
@@ -28,19 +32,85 @@ CANARY_BYTES = 128
 
 
 class HostDevice(Device):
-    """What both host devices share: NumPy arrays, launches that finish before they return."""
+    """What both host devices share: NumPy arrays, launches and copies that finish before they return.
 
-    def __init__(self) -> None:
+    Args:
+        memory_limit: Most bytes that arrays may hold; plans take what is available now by default.  With a limit,
+            uploads are copies and count, as they would on a GPU; without, an uploaded array is used in place.
+    """
+
+    def __init__(self, name: str, memory_limit: int | None) -> None:
         super().__init__()
         self._pid = os.getpid()
+        self.name = name
+        self._limited = memory_limit is not None
+        self._arena = Arena(
+            name,
+            psutil.virtual_memory().total if memory_limit is None else memory_limit,
+            remedy="prove a smaller circuit, or one in more pieces"
+            if memory_limit is None
+            else "raise the memory limit",
+        )
+        self._origin = time.perf_counter()
+        self._copies: deque[CopySpan] = deque(maxlen=65536)
+        self._owners: dict[int, tuple[weakref.ref[npt.NDArray[Any]], Block]] = {}
+
+    def _plan_bytes(self) -> int:
+        """What plans may assume: the limit, or less where the machine has less to give."""
+        return min(self._arena.capacity, int(psutil.virtual_memory().available))
+
+    def _account(self, nbytes: int) -> Block:
+        return self._arena.take(nbytes, self._position)
+
+    def _own(self, array: npt.NDArray[Any], block: Block) -> None:
+        """Return a block to the account when the last view of an array is gone."""
+        give_back, owners, key = self._arena.give_back, self._owners, id(block)
+
+        def gone(_: object) -> None:
+            del owners[key]
+            give_back(block)
+
+        owners[key] = weakref.ref(array, gone), block
 
     def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
-        return np.zeros(shape, dtype) if zero else np.empty(shape, dtype)
+        kind = np.dtype(dtype)
+        block = self._account(int(np.prod(shape, dtype=np.int64)) * kind.itemsize)
+        result = np.zeros(shape, kind) if zero else np.empty(shape, kind)
+        self._own(result, block)
+        return result
 
     def upload(self, array: npt.NDArray[Any]) -> Array:
         self._counts["bytes_up"] += array.nbytes
+        if self._limited or not array.flags.c_contiguous:
+            result = self.alloc(array.shape, array.dtype)
+            result[...] = array
+            return result
         # A read-only or memory-mapped array is used in place: kernels get it as a pointer to const.
-        return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        return array
+
+    def stage(self, host_array: npt.NDArray[Any], into: Array, after: Ticket | None = None) -> Ticket:
+        self._check_stage(host_array, into)
+        begin = time.perf_counter()
+        into.reshape(-1).view(np.uint8)[...] = host_array.reshape(-1).view(np.uint8)
+        ticket = Ticket(self._position if after is None else after.position, is_copy=True)
+        self._counts["bytes_up"] += host_array.nbytes
+        times = ((moment - self._origin) * 1e3 for moment in (begin, ticket.passed_at))
+        self._copies.append(CopySpan(self._arena.label, host_array.nbytes, *times))
+        return ticket
+
+    def wait(self, ticket: Ticket) -> None:
+        del ticket  # its copy ended before stage() returned
+
+    def mark(self) -> Ticket:
+        return Ticket(self._position)
+
+    def time_of(self, ticket: Ticket) -> float:
+        return (ticket.passed_at - self._origin) * 1e3
+
+    def take_copies(self) -> list[CopySpan]:
+        spans = list(self._copies)
+        self._copies.clear()
+        return spans
 
     def download(self, array: Array) -> npt.NDArray[Any]:
         self._counts["bytes_down"] += array.nbytes
@@ -72,23 +142,30 @@ class CpuDevice(HostDevice):
     Args:
         threads: Worker threads; all cores this process may use by default.
         portable: Use the baseline x86-64 build even where BMI2 and ADX exist.
+        memory_limit: As for HostDevice.
         module: Kernels from elsewhere instead of the installed ones: an object with the functions of a compiled
             module (kernels/native/module.cpp) and a ``__file__``. For harnesses that test altered kernels.
     """
 
     kind = "cpu"
 
-    def __init__(self, threads: int | None = None, *, portable: bool = False, module: Any = None) -> None:
-        super().__init__()
+    def __init__(
+        self,
+        threads: int | None = None,
+        *,
+        portable: bool = False,
+        memory_limit: int | None = None,
+        module: Any = None,
+    ) -> None:
         self.threads = threads or len(os.sched_getaffinity(0))
         fast = module is None and not portable and _has_bmi2_adx()
+        super().__init__(f"cpu ({self.threads} threads, {'bmi2+adx' if fast else 'portable'})", memory_limit)
         self._module = module if module is not None else _load("_cpu_v3" if fast else "_cpu")
         self._kernels = kernel_table(self._module.kernels())
-        self.name = f"cpu ({self.threads} threads, {'bmi2+adx' if fast else 'portable'})"
         self.build_key = _module_key(self._module.__file__)
         self.limits = DeviceLimits(
             num_sms=self.threads, max_threads=1, warp=1, shared_bytes=1 << 20,
-            memory_bytes=psutil.virtual_memory().available, gpu_like=False,
+            memory_bytes=self._plan_bytes(), gpu_like=False,
         )  # fmt: skip
 
     @property
@@ -115,26 +192,32 @@ class EmuDevice(HostDevice):
         schedule: In which order ready threads and blocks run.
         seed: Seed of the random schedules.
         resident: Blocks that interleave; more than one lets blocks run into each other's writes.
+        memory_limit: As for HostDevice.
         module: As for CpuDevice.
     """
 
     kind = "emu"
 
     def __init__(
-        self, schedule: Schedule = "ascending", seed: int = 0, resident: int = 1, *, module: Any = None
+        self,
+        schedule: Schedule = "ascending",
+        seed: int = 0,
+        resident: int = 1,
+        *,
+        memory_limit: int | None = None,
+        module: Any = None,
     ) -> None:
-        super().__init__()
+        super().__init__(f"emu ({schedule}, seed {seed})", memory_limit)
         if schedule not in SCHEDULES:
             raise DeviceError(f"unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
         self._module = module if module is not None else _load("_emu")
         self._kernels = kernel_table(self._module.kernels())
         self._schedule, self._seed, self._resident = SCHEDULES.index(schedule), seed, resident
         self._guarded: dict[int, tuple[weakref.ref[npt.NDArray[np.uint8]], int, int]] = {}
-        self.name = f"emu ({schedule}, seed {seed})"
         self.build_key = _module_key(self._module.__file__)
         self.limits = DeviceLimits(
             num_sms=1, max_threads=1024, warp=32, shared_bytes=48 << 10,
-            memory_bytes=psutil.virtual_memory().available, gpu_like=True,
+            memory_bytes=self._plan_bytes(), gpu_like=True,
         )  # fmt: skip
 
     @property
@@ -144,6 +227,7 @@ class EmuDevice(HostDevice):
     def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
         kind = np.dtype(dtype)
         nbytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        block = self._account(nbytes)
         whole = np.full(nbytes + 2 * CANARY_BYTES + 64, POISON, np.uint8)
         start = CANARY_BYTES + (-(whole.ctypes.data + CANARY_BYTES)) % 64
         inner = whole[start : start + nbytes]
@@ -151,6 +235,7 @@ class EmuDevice(HostDevice):
             inner[...] = 0
         result = inner.view(kind).reshape(shape)
         self._guarded[whole.ctypes.data] = (weakref.ref(whole), start, nbytes)
+        self._own(whole, block)
         return result
 
     def upload(self, array: npt.NDArray[Any]) -> Array:
