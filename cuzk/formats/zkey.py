@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from cuzk.csr import CsrMatrix, csr_from_indexed, intern_values
-from cuzk.curves import CURVES, Curve
+from cuzk.curves import Curve, curve_of_fr
 from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import Container, SectionReader, naming_file, read_container
@@ -147,9 +147,9 @@ def _read_curve(reader: SectionReader) -> Curve:
         if width % 8 or not 8 <= width <= 128:
             raise reader.error(f"{what} field size {width}", limit="a multiple of 8, from 8 to 128 bytes")
         moduli.append((width, reader.integer(width, f"{what} field prime")))
-    for curve in CURVES.values():
-        if moduli == [(curve.fp.nbytes, curve.p), (curve.fr.nbytes, curve.r)]:
-            return curve
+    curve = curve_of_fr(moduli[1][1])
+    if curve is not None and moduli == [(curve.fp.nbytes, curve.p), (curve.fr.nbytes, curve.r)]:
+        return curve
     raise CurveMismatchError(
         f"the key is for the curve with p = {moduli[0][1]} and r = {moduli[1][1]}, which is not supported",
         where=f"{reader.path}: section 2",
