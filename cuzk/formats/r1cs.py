@@ -8,6 +8,7 @@ refused: Groth16 has no such gates.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,19 @@ from cuzk.curves import Curve, curve_of_fr
 from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.container import Container, SectionReader, naming_file, read_container, write_container
-from cuzk.limbs import field_from_ints, field_to_ints, first_not_below, ints_to_limbs, limbs_to_ints
+from cuzk.limbs import (
+    U64Array,
+    field_from_ints,
+    field_to_ints,
+    first_not_below,
+    ints_to_limbs,
+    limbs_to_ints,
+)
 from cuzk.relation import R1CS
 
 MAGIC, VERSION = b"r1cs", 1
 _CUSTOM_GATE_SECTIONS = frozenset({4, 5})
+_BLOCK = 3 << 16  # linear combinations parsed at once
 
 
 @dataclass(frozen=True)
@@ -143,6 +152,7 @@ def _combination_error(reader: SectionReader, index: int) -> Exception:
 
 
 def _read_constraints(reader: SectionReader, header: R1csHeader) -> list[CsrMatrix]:
+    """The three matrices, parsed block by block so that no copy of the whole section is made."""
     fr, count = header.curve.fr, 3 * header.num_constraints
     first = reader.offset
     if 4 * count > reader.left:
@@ -150,48 +160,125 @@ def _read_constraints(reader: SectionReader, header: R1csHeader) -> list[CsrMatr
             f"{header.num_constraints} constraints do not fit the section",
             limit=f"{reader.left} bytes are left",
         )
-    raw = np.array(reader.data[first : reader.end - reader.left % 4])
-    words: NDArray[np.uint32] = raw.view("<u4")
+    raw = reader.data[first : reader.end - reader.left % 4]
+    # Sections written by others may start anywhere; words that are not aligned are copied.
+    words: NDArray[np.uint32] = (raw if raw.ctypes.data % 4 == 0 else np.array(raw)).view("<u4")
     stride = 1 + fr.nbytes // 4
     starts = _combination_starts(reader, words, count, stride)
     reader.expect_end()
-    lengths = words[starts].astype(np.int64)
-    is_entry = np.ones(len(words), dtype=bool)
-    is_entry[starts] = False
-    entries = words[is_entry].reshape(-1, stride)
-    wires = entries[:, 0]
-    values = np.ascontiguousarray(entries[:, 1:]).view("<u8")
-    combination = np.repeat(np.arange(count), lengths)
+    parts = _Parts()
+    for low in range(0, count, _BLOCK):
+        high = min(low + _BLOCK, count)
+        begin = int(starts[low])
+        end = int(starts[high]) if high < count else len(words)
+        block = _Block(low, begin, words[begin:end], starts[low:high] - begin, stride)
+        block.check(reader, header, first)
+        parts.add(block, *_interned(reader, header, block, first))
+    return parts.matrices(header)
 
-    def place(entry: int) -> dict[str, Any]:
+
+@dataclass(frozen=True)
+class _Block:
+    """Some linear combinations, one after the other.
+
+    Args:
+        low: Number of the first combination; a multiple of 3.
+        begin: Word of the section at which the block starts.
+        words: Shape (m,) uint32: all words of the block.
+        starts: Shape (k,) int64: where each combination starts among the words.
+        stride: Words of an entry.
+    """
+
+    low: int
+    begin: int
+    words: NDArray[np.uint32]
+    starts: NDArray[np.int64]
+    stride: int
+
+    @cached_property
+    def entries(self) -> NDArray[np.uint32]:
+        """Shape (nnz, stride) uint32: wire and coefficient of each entry."""
+        is_entry = np.ones(len(self.words), dtype=bool)
+        is_entry[self.starts] = False
+        return self.words[is_entry].reshape(-1, self.stride)
+
+    @cached_property
+    def combination(self) -> NDArray[np.uint32]:
+        """Shape (nnz,) uint32: which combination of the block an entry belongs to."""
+        return np.repeat(np.arange(len(self.starts), dtype=np.uint32), self.words[self.starts])
+
+    def place(self, entry: int, first: int) -> dict[str, Any]:
+        """Byte and constraint of an entry, for messages; first is the byte at which the section's words start."""
+        combination = int(self.combination[entry])
         # Each combination up to this one has one count word, each entry `stride` words.
-        word = int(combination[entry]) + 1 + entry * stride
-        return {"offset": first + 4 * word, "index": int(combination[entry]) // 3}
+        word = self.begin + combination + 1 + entry * self.stride
+        return {"offset": first + 4 * word, "index": (self.low + combination) // 3}
 
-    if len(wires) and int(wires.max()) >= header.num_wires:
-        entry = int(np.argmax(wires >= header.num_wires))
-        raise reader.error(
-            f"a constraint uses wire {int(wires[entry])}", limit=f"{header.num_wires} wires", **place(entry)
-        )
-    distinct, index = intern_values(values)
+    def check(self, reader: SectionReader, header: R1csHeader, first: int) -> None:
+        """Check that every wire exists."""
+        wires = self.entries[:, 0]
+        if len(wires) and int(wires.max()) >= header.num_wires:
+            entry = int(np.argmax(wires >= header.num_wires))
+            raise reader.error(
+                f"a constraint uses wire {int(wires[entry])}",
+                limit=f"{header.num_wires} wires",
+                **self.place(entry, first),
+            )
+
+
+def _interned(
+    reader: SectionReader, header: R1csHeader, block: _Block, first: int
+) -> tuple[U64Array, NDArray[Any]]:
+    """The distinct coefficients of a block, standard form and checked, and each entry's index among them."""
+    fr = header.curve.fr
+    distinct, index = intern_values(np.ascontiguousarray(block.entries[:, 1:]).view("<u8"))
     bad = first_not_below(distinct, fr.modulus)
     if bad is not None:
         raise reader.error(
             "a coefficient is not below the prime",
             limit=f"prime {fr.modulus}",
-            **place(int(np.argmax(index == bad))),
+            **block.place(int(np.argmax(index == bad)), first),
         )
-    dictionary = field_from_ints(fr, limbs_to_ints(distinct)) if len(distinct) else distinct
-    shape = (header.num_constraints, header.num_wires)
-    matrices = []
-    for i in range(3):
-        chosen = combination % 3 == i
-        matrices.append(
-            csr_from_indexed(
-                header.curve, shape, combination[chosen] // 3, wires[chosen], index[chosen], dictionary
-            )
-        )
-    return matrices
+    return distinct, index
+
+
+class _Parts:
+    """Entries of the three matrices, collected block by block."""
+
+    def __init__(self) -> None:
+        self._columns: list[list[tuple[NDArray[Any], ...]]] = [[], [], []]
+        self._values: list[U64Array] = []
+        self._num_values = 0
+
+    def add(self, block: _Block, distinct: U64Array, index: NDArray[Any]) -> None:
+        """Take the entries of a block; its coefficients get indices behind those of the blocks before."""
+        row, matrix = np.divmod(block.combination, np.uint32(3))
+        row += np.uint32(block.low // 3)
+        index = index.astype(np.uint32) + np.uint32(self._num_values)
+        for i in range(3):
+            chosen = matrix == i
+            self._columns[i].append((row[chosen], block.entries[chosen, 0], index[chosen]))
+        self._values.append(distinct)
+        self._num_values += len(distinct)
+
+    def matrices(self, header: R1csHeader) -> list[CsrMatrix]:
+        """The canonical matrices; the collected parts are given back."""
+        fr, shape = header.curve.fr, (header.num_constraints, header.num_wires)
+        dictionary, again = _merged(self._values, fr.limbs)
+        if len(dictionary):
+            dictionary = field_from_ints(fr, limbs_to_ints(dictionary))
+        made = []
+        for i in range(3):
+            none = (np.zeros(0, np.uint32),) * 3
+            row, col, index = (np.concatenate(part) for part in zip(none, *self._columns[i], strict=True))
+            self._columns[i].clear()
+            made.append(csr_from_indexed(header.curve, shape, row, col, again[index], dictionary))
+        return made
+
+
+def _merged(values: list[U64Array], limbs: int) -> tuple[U64Array, NDArray[Any]]:
+    """Distinct values of several lists, and the new index of each value of the lists put together."""
+    return intern_values(np.concatenate([np.zeros((0, limbs), np.uint64), *values]))
 
 
 def _read_labels(container: Container, header: R1csHeader) -> NDArray[np.uint64] | None:

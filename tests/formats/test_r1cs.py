@@ -25,6 +25,13 @@ BN = get_curve("bn254")
 each_curve = pytest.mark.parametrize("curve", CURVES.values(), ids=CURVES.keys())
 
 
+@pytest.fixture(autouse=True, params=[None, 3, 6], ids=["whole", "row_by_row", "two_rows"])
+def block(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reader works in blocks of rows; whatever their size, results and errors are the same."""
+    if request.param is not None:
+        monkeypatch.setattr("cuzk.formats.r1cs._BLOCK", request.param)
+
+
 @each_curve
 def test_reads_the_example(curve: Curve, save: Save) -> None:
     r1cs = load_r1cs(save(container(b"r1cs", 1, r1cs_sections(curve))))
@@ -138,6 +145,16 @@ def test_the_place_of_a_bad_term(save: Save) -> None:
         load_r1cs(save(data))
     assert caught.value.index == 1
     assert data[caught.value.offset : caught.value.offset + 4] == le(9, 4)  # type: ignore[operator]
+
+
+def test_words_at_an_odd_place(save: Save) -> None:
+    """A section may start at any byte of the file."""
+    sections = r1cs_sections(BN)
+    moved = [(3, struct.pack("<4Q", 0, 1, 2, 5)), (1, sections[1][1]), (2, sections[0][1])]
+    plain, odd = container(b"r1cs", 1, moved), container(b"r1cs", 1, [(4, b""), *moved])
+    assert load_r1cs(save(plain)).digest() == load_r1cs(save(odd)).digest()
+    at_byte_one = container(b"r1cs", 1, [(5, bytes(1)), *moved])
+    assert load_r1cs(save(at_byte_one)).digest() == load_r1cs(save(plain)).digest()
 
 
 def test_field_of_the_wrong_width(save: Save) -> None:
