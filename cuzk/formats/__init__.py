@@ -23,43 +23,51 @@ proof as bytes       decode_proof -> Proof        encode_proof (compressed, unco
 calldata for the EVM                              solidity_calldata
 any of these         describe -> FileInfo
 ===================  ===========================  ===========================================
+
+Names are imported when they are first used: a command reads one or two kinds of file.
 """
 
 from __future__ import annotations
 
-from cuzk.formats.atomic import atomic_write
-from cuzk.formats.cuzk_key import cuzk_key_from_bytes, cuzk_key_to_bytes, load_cuzk_key, save_cuzk_key
+import importlib
+from typing import TYPE_CHECKING, Any
+
+# The module has a function's name: it must not take the function's place when it is imported later.
 from cuzk.formats.detect import FileInfo, describe, detect, load_key, load_verifying_key
-from cuzk.formats.json_proof import (
-    load_proof,
-    load_public,
-    load_vkey,
-    parse_proof,
-    parse_public,
-    parse_vkey,
-    proof_to_json,
-    public_to_json,
-    save_proof,
-    save_public,
-    save_vkey,
-    vkey_to_json,
-)
-from cuzk.formats.params import load_params, load_vk
-from cuzk.formats.params_write import save_params, save_vk
-from cuzk.formats.proof_bytes import decode_point, encode_point
-from cuzk.formats.proof_encodings import (
-    PROOF_ENCODINGS,
-    ProofEncoding,
-    decode_proof,
-    encode_proof,
-    proof_size,
-    solidity_calldata,
-)
-from cuzk.formats.ptau import load_ptau
-from cuzk.formats.r1cs import load_r1cs, save_r1cs
-from cuzk.formats.wtns import load_witness, save_witness
-from cuzk.formats.zkey import load_zkey, read_ceremony
-from cuzk.formats.zkey_write import save_zkey
+
+if TYPE_CHECKING:
+    from cuzk.formats.atomic import atomic_write
+    from cuzk.formats.cuzk_key import cuzk_key_from_bytes, cuzk_key_to_bytes, load_cuzk_key, save_cuzk_key
+    from cuzk.formats.json_proof import (
+        load_proof,
+        load_public,
+        load_vkey,
+        parse_proof,
+        parse_public,
+        parse_vkey,
+        proof_to_json,
+        public_to_json,
+        save_proof,
+        save_public,
+        save_vkey,
+        vkey_to_json,
+    )
+    from cuzk.formats.params import load_params, load_vk
+    from cuzk.formats.params_write import save_params, save_vk
+    from cuzk.formats.proof_bytes import decode_point, encode_point
+    from cuzk.formats.proof_encodings import (
+        PROOF_ENCODINGS,
+        ProofEncoding,
+        decode_proof,
+        encode_proof,
+        proof_size,
+        solidity_calldata,
+    )
+    from cuzk.formats.ptau import load_ptau
+    from cuzk.formats.r1cs import load_r1cs, save_r1cs
+    from cuzk.formats.wtns import load_witness, save_witness
+    from cuzk.formats.zkey import load_zkey, read_ceremony
+    from cuzk.formats.zkey_write import save_zkey
 
 __all__ = [
     "PROOF_ENCODINGS",
@@ -105,3 +113,73 @@ __all__ = [
     "solidity_calldata",
     "vkey_to_json",
 ]
+
+#: Module -> the names that are imported from it when they are first used.
+_HOMES: dict[str, tuple[str, ...]] = {
+    "atomic": ("atomic_write",),
+    "cuzk_key": (
+        "cuzk_key_from_bytes",
+        "cuzk_key_to_bytes",
+        "load_cuzk_key",
+        "save_cuzk_key",
+    ),
+    "json_proof": (
+        "load_proof",
+        "load_public",
+        "load_vkey",
+        "parse_proof",
+        "parse_public",
+        "parse_vkey",
+        "proof_to_json",
+        "public_to_json",
+        "save_proof",
+        "save_public",
+        "save_vkey",
+        "vkey_to_json",
+    ),
+    "params": (
+        "load_params",
+        "load_vk",
+    ),
+    "params_write": (
+        "save_params",
+        "save_vk",
+    ),
+    "proof_bytes": (
+        "decode_point",
+        "encode_point",
+    ),
+    "proof_encodings": (
+        "PROOF_ENCODINGS",
+        "ProofEncoding",
+        "decode_proof",
+        "encode_proof",
+        "proof_size",
+        "solidity_calldata",
+    ),
+    "ptau": ("load_ptau",),
+    "r1cs": (
+        "load_r1cs",
+        "save_r1cs",
+    ),
+    "wtns": (
+        "load_witness",
+        "save_witness",
+    ),
+    "zkey": (
+        "load_zkey",
+        "read_ceremony",
+    ),
+    "zkey_write": ("save_zkey",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f"cuzk.formats.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'cuzk.formats' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

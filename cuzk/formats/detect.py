@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cuzk.curves import CURVES
 from cuzk.errors import FormatError, InputError
-from cuzk.formats import cuzk_key, params, ptau, r1cs, wtns, zkey
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import map_file, read_container
-from cuzk.formats.json_proof import load_vkey, parse_proof, parse_public, parse_vkey
 from cuzk.formats.key_header import MAGIC as CUZK_KEY_MAGIC
-from cuzk.formats.proof_encodings import decode_proof, proof_size
-from cuzk.formats.strict_json import read_json
-from cuzk.keys import ProvingKey, VerifyingKey
-from cuzk.relation import R1CS
+
+if TYPE_CHECKING:
+    from cuzk.keys import ProvingKey, VerifyingKey
+    from cuzk.relation import R1CS
+
+# The readers are imported where a file needs them: a command reads one or two kinds.
 
 KINDS = {
     "r1cs": "circuit (circom .r1cs)",
@@ -32,7 +32,8 @@ KINDS = {
     "public_json": "public inputs (snarkjs JSON)",
     "proof_bytes": "proof (compressed points)",
 }
-_MAGICS = {r1cs.MAGIC: "r1cs", wtns.MAGIC: "wtns", zkey.MAGIC: "zkey", ptau.MAGIC: "ptau"}
+#: Kinds of snarkjs's binary container; its magic is the kind.
+_CONTAINERS = ("r1cs", "wtns", "zkey", "ptau")
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,16 @@ def detect(path: PathLike) -> str:
     """
     data = map_file(path)
     start = data[:64].tobytes()
-    if start[:4] in _MAGICS:
-        return _MAGICS[start[:4]]
+    for kind in _CONTAINERS:
+        if start[:4] == kind.encode():
+            return kind
     if start[:8] == CUZK_KEY_MAGIC:
         return "cuzk_key"
     if start.lstrip()[:1] in (b"{", b"["):
-        return _kind_of_json(read_json(path), path)
+        return _kind_of_json(_read_json(path), path)
+    from cuzk.formats import params
+    from cuzk.formats.proof_encodings import proof_size
+
     if len(data) in {proof_size(CURVES[name]) for name in ("bls12_381", "bn254")}:
         return "proof_bytes"
     if params.is_params(data) or Path(path).suffix == ".params":
@@ -87,6 +92,12 @@ def detect(path: PathLike) -> str:
         limit="; ".join(KINDS.values()),
         remedy="give one of these",
     )
+
+
+def _read_json(path: PathLike) -> Any:
+    from cuzk.formats.strict_json import read_json
+
+    return read_json(path)
 
 
 def _kind_of_json(value: Any, path: PathLike) -> str:
@@ -123,11 +134,17 @@ def load_key(path: PathLike, *, circuit: R1CS | None = None, strict: bool = Fals
                 where=str(path),
                 remedy="give the circuit, too (--circuit C.r1cs)",
             )
-        return params.load_params(path, circuit, strict=strict)
+        from cuzk.formats.params import load_params
+
+        return load_params(path, circuit, strict=strict)
     if kind == "zkey":
-        return zkey.load_zkey(path, strict=strict)
+        from cuzk.formats.zkey import load_zkey
+
+        return load_zkey(path, strict=strict)
     if kind == "cuzk_key":
-        return cuzk_key.load_cuzk_key(path, strict=strict)
+        from cuzk.formats.cuzk_key import load_cuzk_key
+
+        return load_cuzk_key(path, strict=strict)
     raise FormatError(
         f"not a proving key but: {KINDS[kind]}",
         path=path,
@@ -143,9 +160,11 @@ def load_verifying_key(path: PathLike, *, strict: bool = False) -> VerifyingKey:
         FormatError: It does not parse.
         RangeError: A degenerate key.
     """
+    from cuzk.formats import json_proof, params
+
     if params.is_vk(map_file(path)):
         return params.load_vk(path, strict=strict)
-    return load_vkey(path, strict=strict)
+    return json_proof.load_vkey(path, strict=strict)
 
 
 def describe(path: PathLike) -> FileInfo:
@@ -163,7 +182,9 @@ Described = tuple[str | None, dict[str, Any]]
 
 
 def _describe_r1cs(path: PathLike) -> Described:
-    circuit = r1cs.load_r1cs(path)
+    from cuzk.formats.r1cs import load_r1cs
+
+    circuit = load_r1cs(path)
     details: dict[str, Any] = {
         "constraints": circuit.num_constraints,
         "variables": circuit.num_variables,
@@ -180,7 +201,9 @@ def _describe_r1cs(path: PathLike) -> Described:
 
 
 def _describe_wtns(path: PathLike) -> Described:
-    witness = wtns.load_witness(path)
+    from cuzk.formats.wtns import load_witness
+
+    witness = load_witness(path)
     values = witness.values
     num_zero = int((~values.any(axis=1)).sum())
     num_one = int(((values[:, 0] == 1) & ~values[:, 1:].any(axis=1)).sum())
@@ -207,6 +230,8 @@ def _describe_key(key: ProvingKey) -> Described:
 
 
 def _describe_zkey(path: PathLike) -> Described:
+    from cuzk.formats import zkey
+
     key = zkey.load_zkey(path)
     container = read_container(path, zkey.MAGIC, zkey.VERSION, frozenset(range(1, 11)))
     curve, details = _describe_key(key)
@@ -214,6 +239,8 @@ def _describe_zkey(path: PathLike) -> Described:
 
 
 def _describe_params(path: PathLike) -> Described:
+    from cuzk.formats import params
+
     counts = params.scan_params(path).counts
     return params.CURVE.name, {
         "public": counts["ic"] - 1,
@@ -224,15 +251,21 @@ def _describe_params(path: PathLike) -> Described:
 
 
 def _describe_bellman_vk(path: PathLike) -> Described:
+    from cuzk.formats import params
+
     return params.CURVE.name, {"public": params.load_vk(path).num_public}
 
 
 def _describe_vkey(path: PathLike) -> Described:
-    key = parse_vkey(read_json(path), path)
+    from cuzk.formats.json_proof import parse_vkey
+
+    key = parse_vkey(_read_json(path), path)
     return key.curve.name, {"public": key.num_public}
 
 
 def _describe_proof_bytes(path: PathLike) -> Described:
+    from cuzk.formats.proof_encodings import decode_proof, proof_size
+
     data = map_file(path).tobytes()
     curve = next(curve for curve in CURVES.values() if proof_size(curve) == len(data))
     decode_proof(curve, data)
@@ -240,16 +273,32 @@ def _describe_proof_bytes(path: PathLike) -> Described:
 
 
 def _describe_public(path: PathLike) -> Described:
+    from cuzk.formats.json_proof import parse_public
+
     # The list names no curve, so the largest field bounds the values.
     largest = max(CURVES.values(), key=lambda curve: curve.r)
-    return None, {"values": len(parse_public(read_json(path), largest, path))}
+    return None, {"values": len(parse_public(_read_json(path), largest, path))}
 
 
 def _describe_ptau(path: PathLike) -> Described:
+    from cuzk.formats import ptau
+
     container = ptau.open_ptau(path)
     curve, power = ptau.read_header(container)
     prepared = "yes" if ptau.is_prepared(container) else "no"
     return curve.name, {"power": power, "largest domain": f"2^{power}", "prepared for phase 2": prepared}
+
+
+def _describe_cuzk_key(path: PathLike) -> Described:
+    from cuzk.formats.cuzk_key import load_cuzk_key
+
+    return _describe_key(load_cuzk_key(path, verify="all"))
+
+
+def _describe_proof_json(path: PathLike) -> Described:
+    from cuzk.formats.json_proof import parse_proof
+
+    return parse_proof(_read_json(path), None, path).curve.name, {}
 
 
 _DESCRIBE: dict[str, Callable[[PathLike], Described]] = {
@@ -257,11 +306,11 @@ _DESCRIBE: dict[str, Callable[[PathLike], Described]] = {
     "wtns": _describe_wtns,
     "zkey": _describe_zkey,
     "ptau": _describe_ptau,
-    "cuzk_key": lambda path: _describe_key(cuzk_key.load_cuzk_key(path, verify="all")),
+    "cuzk_key": _describe_cuzk_key,
     "params": _describe_params,
     "bellman_vk": _describe_bellman_vk,
     "vkey_json": _describe_vkey,
-    "proof_json": lambda path: (parse_proof(read_json(path), None, path).curve.name, {}),
+    "proof_json": _describe_proof_json,
     "public_json": _describe_public,
     "proof_bytes": _describe_proof_bytes,
 }
