@@ -1,25 +1,34 @@
 """JSON without the freedoms that let one value have many spellings.
 
 Refused: duplicate and unknown keys, NaN, numbers outside strings where a field element is meant, signs,
-leading zeros, blanks, exponents, hexadecimal, values at or above the modulus.
+leading zeros, blanks, exponents, hexadecimal, values at or above the modulus, escapes, text that is not ASCII,
+and text whose values would take several times its size in memory.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
-from cuzk.errors import FormatError, InputError
+import numpy as np
+
+from cuzk.errors import FormatError
 from cuzk.formats.atomic import PathLike
+from cuzk.formats.container import ByteArray, map_file
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
-# An unterminated string reaches to the end, so that no later quote is tried as a beginning: linear time.
-_STRING = re.compile(rb'"(?:\\.|[^"\\])*(?:"|\\?\Z)', re.DOTALL)
-_BRACKET = re.compile(rb"[\[{}\]]")
 _MAX_DEPTH = 64  # snarkjs files have 5 levels
 _MAX_DIGITS = 160  # more than any 512-bit number has; keeps int() cheap on hostile text
+_CHUNK = 1 << 16
+_REMEDY = "give the JSON file as snarkjs writes it"
+_OPENING, _CLOSING, _NUMBER = (np.frombuffer(text, np.uint8) for text in (b"[{", b"]}", b"0123456789.eE+-"))
+
+# What the parser takes for a value beyond its text, in bytes (CPython 3.11 to 3.13, rounded up): a string's header,
+# a place in a list or a number, a list or object, a key with its entry.
+_STRING_BYTES, _ITEM_BYTES, _BRACKET_BYTES, _KEY_BYTES = 49, 9, 72, 170
+_NUMBER_BYTES = 32
+_FREE_BYTES = 12 << 20  # values that small take no part in the comparison with the text
 
 
 def _refuse_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -35,50 +44,91 @@ def _refuse_constant(name: str) -> Any:
     raise FormatError(f"{name} is not a JSON value", limit="finite numbers")
 
 
-def _refuse_depth(text: bytes) -> None:
-    """Refuse text whose brackets nest too deeply, before the parser recurses into them.
+def _refuse_before_parsing(text: ByteArray) -> None:
+    """Refuse text that the parser should not see, in linear time and constant memory.
 
-    The parser's own guard is the recursion limit, and a library in the same process may have raised that
-    beyond what the stack holds (py_ecc does): the process would die instead of raising.
+    The parser's own guard against nesting is the recursion limit, and a library in the same process may have
+    raised that beyond what the stack holds (py_ecc does): the process would die instead of raising. Many small
+    values take twenty times the memory of their text. Without escapes a quote always begins or ends a string.
     """
-    depth = 0
-    for bracket in _BRACKET.finditer(_STRING.sub(b"", text)):
-        depth += 1 if bracket[0] in b"[{" else -1
-        if depth > _MAX_DEPTH:
+    depth, in_string, before, values = 0, 0, 0, 0
+    for start in range(0, len(text), _CHUNK):
+        chunk = np.asarray(text[start : start + _CHUNK])
+        _refuse_bytes(chunk, start)
+        quotes = chunk == ord('"')
+        inside = (np.cumsum(quotes) + in_string) & 1
+        outside = np.where((inside == 1) | quotes, np.uint8(0), chunk)
+        steps = np.isin(outside, _OPENING).astype(np.int64) - np.isin(outside, _CLOSING)
+        depths = depth + np.cumsum(steps)
+        if depths.max() > _MAX_DEPTH:
             raise FormatError("nested too deeply", limit=f"{_MAX_DEPTH} levels; snarkjs files have 5")
+        in_number = np.isin(outside, _NUMBER)
+        starts = in_number & ~np.concatenate(([bool(before)], in_number[:-1]))
+        values += int(
+            quotes.sum() * _STRING_BYTES // 2
+            + starts.sum() * _NUMBER_BYTES
+            + (outside == ord(",")).sum() * _ITEM_BYTES
+            + (steps > 0).sum() * _BRACKET_BYTES
+            + (outside == ord(":")).sum() * _KEY_BYTES
+            + (inside == 1).sum()
+        )
+        depth, in_string, before = int(depths[-1]), int(inside[-1]), int(in_number[-1])
+    if values > _FREE_BYTES + 5 * len(text) // 2:
+        raise FormatError(
+            f"too many small values: they take {values} bytes of memory, the text has {len(text)}",
+            limit="5/2 times the text and 12 MiB",
+            remedy="see which tool wrote it; no key, proof or list of inputs in use is like this",
+        )
 
 
-def parse_json(text: bytes, path: PathLike | None = None) -> Any:
+def _refuse_bytes(chunk: ByteArray, start: int) -> None:
+    """Refuse what is not ASCII, and escapes, which give a text several spellings."""
+    bad = np.flatnonzero((chunk >= 128) | (chunk == ord("\\")))
+    if len(bad):
+        at, value = int(bad[0]), int(chunk[bad[0]])
+        name = "a backslash" if value == ord("\\") else f"the byte 0x{value:02x}"
+        raise FormatError(
+            f"{name} in a JSON text",
+            offset=start + at,
+            limit="ASCII without escapes (or marks of a byte order)",
+            remedy="give the JSON file as snarkjs writes it, saved as plain text",
+        )
+
+
+def parse_json(text: bytes | ByteArray, path: PathLike | None = None) -> Any:
     """Parse JSON text strictly.
 
     Args:
-        text: UTF-8.
+        text: ASCII.
         path: For messages.
 
     Raises:
-        FormatError: Not UTF-8, not JSON, a duplicate key, or nested too deeply.
+        FormatError: Not ASCII, an escape, not JSON, a duplicate key, nested too deeply, or values that take
+            far more memory than the text.
     """
     try:
-        _refuse_depth(text)
+        _refuse_before_parsing(np.frombuffer(text, np.uint8))
         return json.loads(
-            text.decode("utf-8"), object_pairs_hook=_refuse_duplicates, parse_constant=_refuse_constant
+            str(np.frombuffer(text, np.uint8).data, "ascii"),
+            object_pairs_hook=_refuse_duplicates,
+            parse_constant=_refuse_constant,
         )
     except FormatError as error:
-        raise FormatError(error.what, path=path, limit=error.limit) from None
-    except UnicodeDecodeError as error:
         raise FormatError(
-            "not UTF-8 text", path=path, offset=error.start, remedy="give a JSON file"
+            error.what, path=path, offset=error.offset, limit=error.limit, remedy=error.remedy or _REMEDY
         ) from None
     except json.JSONDecodeError as error:
         raise FormatError(
             f"not JSON: {error.msg}",
             path=path,
             section=f"line {error.lineno} column {error.colno}",
-            offset=len(error.doc[: error.pos].encode()),
-            remedy="give a JSON file as snarkjs writes it",
+            offset=error.pos,
+            remedy=_REMEDY,
         ) from None
-    except ValueError as error:  # an integer literal of thousands of digits
-        raise FormatError(f"not JSON that can be used: {error}", path=path) from None
+    except ValueError:  # an integer literal of thousands of digits
+        raise FormatError(
+            "a number of thousands of digits", path=path, limit="field elements, as strings", remedy=_REMEDY
+        ) from None
 
 
 def read_json(path: PathLike) -> Any:
@@ -88,13 +138,7 @@ def read_json(path: PathLike) -> Any:
         InputError: The file cannot be read.
         FormatError: As parse_json.
     """
-    try:
-        text = Path(path).read_bytes()
-    except OSError as error:
-        raise InputError(
-            f"cannot read: {error.strerror}", where=str(path), remedy="check the name and the permissions"
-        ) from error
-    return parse_json(text, path)
+    return parse_json(map_file(path), path)
 
 
 class Fields:
@@ -130,9 +174,7 @@ class Fields:
 
     def error(self, what: str, *, place: str | None = None, limit: str | None = None) -> FormatError:
         """A FormatError at a key."""
-        return FormatError(
-            what, path=self.path, section=place, limit=limit, remedy="give the file as snarkjs writes it"
-        )
+        return FormatError(what, path=self.path, section=place, limit=limit, remedy=_REMEDY)
 
     def text(self, key: str) -> str:
         """A string value."""

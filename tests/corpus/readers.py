@@ -18,17 +18,22 @@ from cuzk.formats import (
     cuzk_key_from_bytes,
     cuzk_key_to_bytes,
     decode_proof,
+    describe,
     encode_proof,
     load_cuzk_key,
+    load_key,
     load_params,
     load_proof,
     load_public,
     load_r1cs,
+    load_verifying_key,
     load_vk,
     load_vkey,
     load_witness,
     load_zkey,
+    read_ceremony,
     save_params,
+    solidity_calldata,
 )
 from cuzk.formats.point_encodings import ENCODERS
 from cuzk.formats.ptau import load_ptau
@@ -155,6 +160,11 @@ def _read_params(path: Path, curve: Curve, circuit: R1CS | None) -> ProvingKey:
     return load_params(path, circuit)
 
 
+def _calldata(path: Path, curve: Curve, circuit: R1CS | None) -> str:
+    """The words for a contract, of a proof as it lies in a file."""
+    return solidity_calldata(load_proof(path), [1, curve.r - 1])
+
+
 def _bytes_reader(encoding: Any) -> Reader:
     return Reader(
         lambda path, curve, _: decode_proof(curve, path.read_bytes(), encoding),
@@ -175,4 +185,29 @@ READERS: dict[str, Reader] = {
     "vk": Reader(lambda path, curve, circuit: load_vk(path), _vk_holds),
     "params": Reader(_read_params, _params_hold),
     **{f"proof_{encoding}": _bytes_reader(encoding) for encoding in PROOF_ENCODINGS},
+    "describe": Reader(lambda path, curve, circuit: describe(path), lambda *_: True),
+    "key_bytes": Reader(lambda path, curve, circuit: cuzk_key_from_bytes(path.read_bytes()), _key_holds),
+    "key_as_prove_loads": Reader(
+        lambda path, curve, circuit: load_key(path, circuit=circuit), lambda *_: True
+    ),
+    "verifying_key": Reader(lambda path, curve, circuit: load_verifying_key(path), lambda *_: True),
+    "ceremony": Reader(lambda path, curve, circuit: read_ceremony(path), lambda *_: True),
+    "solidity_calldata": Reader(_calldata, lambda *_: True),
 }
+
+#: Other ways to read a kind of file, tried on some of the cases of its reader.
+ALSO: dict[str, tuple[str, ...]] = dict.fromkeys(READERS, ("describe",)) | {
+    "cuzk_key": ("describe", "key_bytes", "key_as_prove_loads"),
+    "zkey": ("describe", "key_as_prove_loads", "ceremony"),
+    "params": ("describe", "key_as_prove_loads"),
+    "vk": ("describe", "verifying_key"),
+    "vkey_json": ("describe", "verifying_key"),
+    "proof_json": ("describe", "solidity_calldata"),
+}
+
+
+def fits(name: str, curve: Curve, circuit: R1CS | None) -> bool:
+    """Whether a reader can read any file of a sample with this curve and circuit."""
+    if name == "params":
+        return circuit is not None
+    return name not in ("solidity_calldata", "proof_evm") or curve.name == "bn254"

@@ -6,15 +6,18 @@ damaged file and reads something else than its bytes say.
 
 from __future__ import annotations
 
+import itertools
+import mmap
 import time
+from pathlib import Path
 
 import pytest
 
 from tests.corpus import worker
-from tests.corpus.damage import run
+from tests.corpus.damage import Report, run
 from tests.corpus.edits import Edit, apply, systematic
 from tests.corpus.readers import READERS
-from tests.corpus.samples import samples
+from tests.corpus.samples import CURVES, samples
 
 
 @pytest.mark.timeout(280)
@@ -23,10 +26,14 @@ def test_every_reader_answers_damaged_files_with_named_errors() -> None:
     text = "\n".join(report.lines())
     assert not report.failures, text
     assert report.cases == 4_000
-    counts = {name.split("|")[0] for name in report.outcomes}
-    assert set(READERS) <= counts, text
-    for reader in ("r1cs", "wtns", "zkey", "params", "cuzk_key", "vkey_json"):
-        assert report.outcomes[f"{reader}|FormatError"] > 10, text
+    counts = report.by_reader()
+    assert {reader for reader, _ in counts} >= set(READERS), text
+    for reader, curve in itertools.product(("r1cs", "wtns", "zkey", "cuzk_key", "vkey_json"), CURVES):
+        assert counts[reader, curve]["FormatError"] > 5, text
+        assert counts[reader, curve]["parsed"] > 0, text
+    assert counts["params", "bls12_381"]["FormatError"] > 10, text
+    assert sum(sum(found.values()) for found in counts.values()) > report.cases
+    assert 0 < len(report.digests) <= report.cases
 
 
 def busy(*_: object) -> None:
@@ -41,7 +48,9 @@ def test_a_failure_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: py
     judge = worker.Judge(tmp_path_factory.mktemp("judge"))
     for broken, expected in (
         (lambda *_: 1 / 0, "ZeroDivisionError"),
-        (lambda *_: bytearray(64 << 20), "bytes taken"),
+        (lambda *_: bytearray(64 << 20), "more memory"),
+        (lambda *_: mmap.mmap(-1, 64 << 20), "OSError"),  # native, never touched
+        (lambda *_: [bytes(1000) for _ in range(4_000)], "bytes taken"),
         (busy, " s"),
     ):
         reader = READERS["wtns"].__class__(broken, lambda *_: True)
@@ -53,6 +62,17 @@ def test_a_failure_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: py
     monkeypatch.setitem(READERS, "wtns", liar)
     judge.run(1, sample, ())
     assert "something else" in judge.failures[-1]["outcome"]
+
+
+def test_parts_of_a_run_add_up(tmp_path: Path) -> None:
+    whole, merged = run(60, seed=2, readers=("wtns", "vk")), Report()
+    for i in (1, 2, 3):
+        part = tmp_path / f"{i}.json"
+        run(60, seed=2, readers=("wtns", "vk"), part=(i, 3)).save(part)
+        merged.add(part)
+    assert merged.cases == whole.cases == 60
+    assert merged.digests == whole.digests
+    assert merged.by_reader().keys() == whole.by_reader().keys()
 
 
 def test_damage_covers_what_it_should() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import hashlib
 import json
 import mmap
 import random
@@ -17,19 +20,19 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.errors import CuzkError, InternalError, SecurityWarning
-from cuzk.formats import describe
 from tests.corpus.edits import Damage, apply, at_random, systematic
-from tests.corpus.readers import READERS
+from tests.corpus.readers import ALSO, READERS, fits
 from tests.corpus.samples import Sample, samples
 
-#: Seconds of processor time that one small file may take.
+#: Seconds of processor time, of all threads, that one small file may take.
 TOO_LONG = 2.0
-#: Bytes that reading may take beyond four times the file.
+#: Bytes that reading may take beyond four times the file: of Python and numpy where memory is traced, and of address
+#: space, which counts native memory too, touched or not, in every case.
 CONSTANT = 4 << 20
-_ADDRESS_SPACE = 512 << 20  # a hard stop, far above what the constant allows
 _MEASURED = 16  # every so many cases memory is traced, which is slow
-_DESCRIBED = 4  # every so many cases the file is also given to the reader of any kind
+_DESCRIBED = 4  # every so many cases the other ways to read this kind get the file, too
 _CROSSED = 64  # every so many cases all readers get the file
+_PAGE = resource.getpagesize()
 
 PROGRESS = struct.Struct("<qd")  # case in hand, when it began
 
@@ -44,14 +47,19 @@ class Plan:
     """
 
     def __init__(self, count: int, seed: int, chosen: Sequence[str]) -> None:
-        self.seed, self.count = seed, count
-        self.samples = [sample for sample in samples() if not chosen or sample.reader in chosen]
-        known: list[tuple[int, Damage]] = [
-            (i, damage) for i, sample in enumerate(self.samples) for damage in systematic(sample)
-        ]
-        wanted = min(len(known), count * 3 // 4)
-        self.num_systematic = len(known)
-        self.known = [known[i * len(known) // wanted] for i in range(wanted)] if wanted else []
+        self.seed, self.count, self.chosen = seed, count, tuple(chosen)
+
+    @functools.cached_property
+    def samples(self) -> list[Sample]:
+        """The samples of the chosen readers."""
+        return [sample for sample in samples() if not self.chosen or sample.reader in self.chosen]
+
+    @functools.cached_property
+    def known(self) -> list[tuple[int, Damage]]:
+        """(sample, damage) of the systematic cases: all, or evenly chosen ones to three quarters of the count."""
+        known = [(i, damage) for i, sample in enumerate(self.samples) for damage in systematic(sample)]
+        wanted = min(len(known), self.count * 3 // 4)
+        return [known[i * len(known) // wanted] for i in range(wanted)] if wanted else []
 
     def case(self, index: int) -> tuple[Sample, Damage]:
         """Sample and damage of one case."""
@@ -71,49 +79,75 @@ class Judge:
         self.outcomes: Counter[str] = Counter()
         self.failures: list[dict[str, Any]] = []
         self.most_bytes = 0
+        self.most_seconds = 0.0
+        self.digests: set[bytes] = set()
+
+    def warm_up(self) -> None:
+        """Read every sample with every reader once: imports and tables that stay are not the files' memory."""
+        for sample in samples():
+            self.path.write_bytes(sample.wrap(sample.data))
+            for name in READERS:
+                self._read(name, sample)
 
     def run(self, index: int, sample: Sample, damage: Damage) -> None:
         """One case: its own reader always, the others now and then."""
         data = sample.wrap(apply(sample.data, damage))
         self.path.write_bytes(data)
-        measured = index % _MEASURED == 0
-        if measured:
+        self.digests.add(hashlib.blake2b(sample.reader.encode() + data, digest_size=8).digest())
+        own = [sample.reader]
+        if index % _DESCRIBED == 0:
+            own += [name for name in ALSO[sample.reader] if fits(name, sample.curve, sample.circuit)]
+        for name in own:
+            outcome, found = self._limited(name, sample, data, traced=index % _MEASURED == 0)
+            if outcome == "parsed" and not self._holds(name, found, data, sample):
+                outcome = "FAILED: parsed to something else"
+            if outcome != "parsed" and not damage:
+                outcome = f"FAILED: the undamaged file is refused: {outcome}"
+            self._note(index, sample, name, outcome)
+        if index % _CROSSED == 0:
+            for name in READERS:
+                if name not in own and fits(name, sample.curve, sample.circuit):
+                    self._note(index, sample, f"{name}, any file", self._limited(name, sample, data)[0])
+
+    def _limited(self, name: str, sample: Sample, data: bytes, *, traced: bool = False) -> tuple[str, Any]:
+        """What a reader makes of the file; taking more time or memory than allowed is a failure."""
+        allowed = 4 * len(data) + CONSTANT
+        if traced:
             tracemalloc.start()
         start = time.process_time()
-        outcome = self._read(sample.reader, sample, data, intact=not damage)
+        with _address_space(allowed):
+            outcome, found = self._read(name, sample)
         seconds = time.process_time() - start
-        if measured:
+        self.most_seconds = max(self.most_seconds, seconds)
+        if traced:
             peak = tracemalloc.get_traced_memory()[1]
             tracemalloc.stop()
             self.most_bytes = max(self.most_bytes, peak)
-            if peak > 4 * len(data) + CONSTANT:
+            if peak > allowed:
                 outcome = f"FAILED: {peak} bytes taken for a file of {len(data)}"
         if seconds > TOO_LONG:
             outcome = f"FAILED: {seconds:.1f} s"
-        self._note(index, sample, sample.reader, outcome)
-        if index % _DESCRIBED == 0:
-            self._note(index, sample, "describe", self._read("describe", sample, data))
-        if index % _CROSSED == 0:
-            for name in READERS:
-                if name != sample.reader and (name != "params" or sample.circuit is not None):
-                    self._note(index, sample, f"{name}, any file", self._read(name, sample, data))
+        return outcome, found
 
-    def _read(self, name: str, sample: Sample, data: bytes, *, intact: bool = False) -> str:
-        """What a reader makes of the file: "parsed", a named error, or a failure."""
+    def _read(self, name: str, sample: Sample) -> tuple[str, Any]:
+        """What a reader makes of the file: "parsed", a named error, or a failure; and its answer."""
         try:
-            if name == "describe":
-                describe(self.path)
-                return "parsed"
-            found = READERS[name].read(self.path, sample.curve, sample.circuit)
-            if name != sample.reader or READERS[name].holds(found, data, sample.curve):
-                return "parsed"
-            return "FAILED: parsed to something else"
+            return "parsed", READERS[name].read(self.path, sample.curve, sample.circuit)
         except InternalError as error:
-            return f"FAILED: {error}"
+            return f"FAILED: {error}", None
         except CuzkError as error:
-            return f"FAILED: the undamaged file is refused: {error}" if intact else type(error).__name__
+            return type(error).__name__, None
+        except MemoryError:
+            return "FAILED: more memory than allowed", None
         except Exception as error:  # noqa: BLE001 - whatever else comes out is what this looks for
-            return f"FAILED: {type(error).__name__}: {error}"
+            return f"FAILED: {type(error).__name__}: {error}", None
+
+    def _holds(self, name: str, found: Any, data: bytes, sample: Sample) -> bool:
+        """Whether an answer is what the bytes say; it is not where the other parser refuses them."""
+        try:
+            return READERS[name].holds(found, data, sample.curve)
+        except Exception:  # noqa: BLE001 - the other parser has errors of its own
+            return False
 
     def _note(self, index: int, sample: Sample, reader: str, outcome: str) -> None:
         if outcome.startswith("FAILED"):
@@ -121,15 +155,20 @@ class Judge:
                 {"case": index, "sample": sample.name, "reader": reader, "outcome": outcome[:500]}
             )
             outcome = "FAILED"
-        self.outcomes[f"{reader}|{outcome}"] += 1
+        self.outcomes[f"{reader}|{sample.curve.name}|{outcome}"] += 1
 
 
-def _limit_memory() -> None:
-    """Allocations far beyond the allowance fail at once, instead of filling the machine."""
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith("VmSize:"):
-            limit = int(line.split()[1]) * 1024 + _ADDRESS_SPACE
-            resource.setrlimit(resource.RLIMIT_AS, (limit, resource.getrlimit(resource.RLIMIT_AS)[1]))
+@contextlib.contextmanager
+def _address_space(more: int) -> Iterator[None]:
+    """No more address space than so many bytes beyond what is in use; allocations fail at once, used or not."""
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    with Path("/proc/self/statm").open("rb") as file:
+        in_use = int(file.read().split()[0]) * _PAGE
+    resource.setrlimit(resource.RLIMIT_AS, (in_use + more, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
 
 
 def _in_hand(progress: Path, first: int, count: int) -> Iterator[int]:
@@ -140,28 +179,29 @@ def _in_hand(progress: Path, first: int, count: int) -> Iterator[int]:
             yield index
 
 
-def work(plan: Plan, first: int, progress: Path, report: Path) -> None:
-    """Run cases first .. count - 1 and write the report."""
-    _limit_memory()
+def work(plan: Plan, first: int, last: int, progress: Path, report: Path) -> None:
+    """Run cases first .. last - 1 and write the report."""
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", SecurityWarning)
         judge = Judge(Path(folder))
-        for index in _in_hand(progress, first, plan.count):
+        judge.warm_up()
+        for index in _in_hand(progress, first, last):
             judge.run(index, *plan.case(index))
             if index % 2000 == 1999:
-                _write(report, judge, index + 1, plan)
-        _write(report, judge, plan.count, plan)
+                _write(report, judge, plan)
+        _write(report, judge, plan)
 
 
-def _write(report: Path, judge: Judge, done: int, plan: Plan) -> None:
+def _write(report: Path, judge: Judge, plan: Plan) -> None:
     text = {
-        "next": done,
-        "systematic": plan.num_systematic,
+        "systematic": len(plan.known),
         "outcomes": judge.outcomes,
         "failures": judge.failures,
         "most_bytes": judge.most_bytes,
+        "most_seconds": judge.most_seconds,
     }
+    report.with_suffix(".digests").write_bytes(b"".join(judge.digests))
     beside = report.with_suffix(".new")
     beside.write_text(json.dumps(text), encoding="utf-8")
     beside.replace(report)

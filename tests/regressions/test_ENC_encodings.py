@@ -167,6 +167,8 @@ def test_enc_09_other_bytes_for_the_same_proof(curve_name: str, tmp_path: Path) 
         "\ufeff" + text,
         "[" + text + "]",
         text.replace('"1"', "1"),
+        text.replace('"1"', '"\\u0031"'),
+        text.replace('"pi_a"', '"pi\\u005fa"'),
     ):
         assert run(changed.encode(), "proof.json") == 2, changed[-40:]
 
