@@ -3,6 +3,6 @@
 Sub-commands import what they need when they run, so that ``cuzk --help`` starts without NumPy or a device.
 """
 
-from cuzk.cli.app import app, main
+from cuzk.cli.app import main, make_app
 
-__all__ = ["app", "main"]
+__all__ = ["main", "make_app"]

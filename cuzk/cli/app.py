@@ -1,48 +1,53 @@
-"""The Typer application: which commands there are, and in which order ``--help`` lists them."""
+"""The Typer application: which commands there are, and in which order ``--help`` lists them.
+
+A command's module is imported, and its options are declared, when the command line names it: for all of
+them that takes longer than some commands run.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Any
+import importlib
+import sys
+from typing import Annotated
 
 import typer
 
 from cuzk import __version__
-from cuzk.cli import (
-    bench,
-    circuit,
-    doctor,
-    info,
-    key,
-    key_convert,
-    key_export,
-    perf,
-    prove,
-    setup,
-    variants,
-    verify,
-)
 from cuzk.cli.guard import guard
 from cuzk.cli.help_text import epilog
 
-__all__ = ["app", "main"]
+__all__ = ["main", "make_app"]
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
-app = typer.Typer(
-    name="cuzk",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
-    context_settings=_CONTEXT,
-    epilog=epilog(
-        "cuzk info circuit.r1cs",
-        "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
-        "cuzk prove --help",
-        note="Exit codes: 0 done; 1 the answer is no; 2 bad input or usage; 3 device or environment.",
+#: Name -> (module, function, name of its examples); or a group's summary and the same for its commands.
+_Command = tuple[str, str, str]
+_COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
+    "setup": ("setup", "setup", "EXAMPLES"),
+    "prove": ("prove", "prove", "EXAMPLES"),
+    "verify": ("verify", "verify", "EXAMPLES"),
+    "info": ("info", "info", "EXAMPLES"),
+    "key": (
+        "Look at proving keys, check them in full, convert and export them.",
+        {
+            "info": ("key", "key_info", "INFO_EXAMPLES"),
+            "check": ("key", "key_check", "CHECK_EXAMPLES"),
+            "convert": ("key_convert", "key_convert", "EXAMPLES"),
+            "export": ("key_export", "key_export", "EXAMPLES"),
+        },
     ),
-)
+    "circuit": ("Look at circuits.", {"info": ("circuit", "circuit_info", "EXAMPLES")}),
+    "doctor": ("doctor", "doctor", "EXAMPLES"),
+    "variants": ("variants", "variants", "EXAMPLES"),
+    "bench": ("bench", "bench", "EXAMPLES"),
+    "perf": (
+        "Stored performance figures, and the gate over them.",
+        {
+            "check": ("perf", "perf_check", "CHECK_EXAMPLES"),
+            "record": ("perf", "perf_record", "RECORD_EXAMPLES"),
+        },
+    ),
+}
 
 
 def _version(wanted: bool) -> None:
@@ -51,7 +56,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _root(
     _: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
@@ -60,37 +64,48 @@ def _root(
     """A Groth16 prover for GPUs and CPUs that checks itself (BLS12-381, BN254)."""
 
 
-def _add(group: typer.Typer, name: str, command: Callable[..., Any], examples: str) -> None:
-    group.command(name, epilog=examples, context_settings=_CONTEXT)(guard(command))
+def _add(group: typer.Typer, name: str, command: _Command) -> None:
+    module = importlib.import_module(f"cuzk.cli.{command[0]}")
+    function, examples = getattr(module, command[1]), getattr(module, command[2])
+    group.command(name, epilog=examples, context_settings=_CONTEXT)(guard(function))
 
 
-def _subgroup(name: str, summary: str) -> typer.Typer:
-    group = typer.Typer(
-        no_args_is_help=True, rich_markup_mode="rich", help=summary, context_settings=_CONTEXT
+def make_app(word: str | None = None) -> typer.Typer:
+    """The application with all commands, or with just the one that a command line starts with.
+
+    Args:
+        word: The first word of the command line. One that names no command, such as an option, asks for all.
+    """
+    made = typer.Typer(
+        name="cuzk",
+        no_args_is_help=True,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
+        context_settings=_CONTEXT,
+        epilog=epilog(
+            "cuzk info circuit.r1cs",
+            "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
+            "cuzk prove --help",
+            note="Exit codes: 0 done; 1 the answer is no; 2 bad input or usage; 3 device or environment.",
+        ),
     )
-    app.add_typer(group, name=name)
-    return group
-
-
-_add(app, "setup", setup.setup, setup.EXAMPLES)
-_add(app, "prove", prove.prove, prove.EXAMPLES)
-_add(app, "verify", verify.verify, verify.EXAMPLES)
-_add(app, "info", info.info, info.EXAMPLES)
-_keys = _subgroup("key", "Look at proving keys, check them in full, convert and export them.")
-_add(_keys, "info", key.key_info, key.INFO_EXAMPLES)
-_add(_keys, "check", key.key_check, key.CHECK_EXAMPLES)
-_add(_keys, "convert", key_convert.key_convert, key_convert.EXAMPLES)
-_add(_keys, "export", key_export.key_export, key_export.EXAMPLES)
-_circuits = _subgroup("circuit", "Look at circuits.")
-_add(_circuits, "info", circuit.circuit_info, circuit.EXAMPLES)
-_add(app, "doctor", doctor.doctor, doctor.EXAMPLES)
-_add(app, "variants", variants.variants, variants.EXAMPLES)
-_add(app, "bench", bench.bench, bench.EXAMPLES)
-_perf = _subgroup("perf", "Stored performance figures, and the gate over them.")
-_add(_perf, "check", perf.perf_check, perf.CHECK_EXAMPLES)
-_add(_perf, "record", perf.perf_record, perf.RECORD_EXAMPLES)
+    made.callback()(_root)
+    for name in [word] if word in _COMMANDS else _COMMANDS:
+        entry = _COMMANDS[name]
+        if len(entry) == 3:
+            _add(made, name, entry)
+            continue
+        summary, commands = entry
+        group = typer.Typer(
+            no_args_is_help=True, rich_markup_mode="rich", help=summary, context_settings=_CONTEXT
+        )
+        for inner, command in commands.items():
+            _add(group, inner, command)
+        made.add_typer(group, name=name)
+    return made
 
 
 def main() -> None:
     """Entry point of the ``cuzk`` command; ends the process with the command's exit code."""
-    app(prog_name="cuzk")
+    make_app(sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuzk")

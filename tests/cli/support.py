@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 from typer.testing import CliRunner
 
-from cuzk.cli import app
+from cuzk.cli import make_app
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 CURVES = ("bls12381", "bn128")
+app = make_app()
 
 
 class Run(NamedTuple):

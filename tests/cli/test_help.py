@@ -15,13 +15,16 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
+from typer.testing import CliRunner
 
-from cuzk.cli.app import app
+from cuzk.cli.app import make_app
 from cuzk.cli.help_text import epilog, example_commands
 from cuzk.curves import get_curve
 from cuzk.formats import encode_proof, load_proof
 from tests.cli.support import circuit, cuzk
 from tests.formats.ptau_builder import Secrets, ptau_bytes
+
+app = make_app()
 
 _LINE_WIDTH = 78
 _HEAVY = (
@@ -71,6 +74,20 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
     assert done.returncode == 0, done.stderr
     assert done.stderr.strip() == "[]"
     assert "cuzk" in done.stdout
+
+
+@pytest.mark.parametrize("word", ["prove", "key", "perf"])
+def test_one_command_alone_is_what_it_is_among_all(word: str) -> None:
+    """Would catch a table that leaves out or mixes up commands, and one that declares more than it was asked for."""
+    alone: Any = get_command(make_app(word))
+    everything: Any = get_command(app)
+    assert list(alone.commands) == [word]
+    runner = CliRunner()
+    shown = [runner.invoke(one, [word, "--help"]) for one in (make_app(word), app)]
+    assert shown[0].exit_code == 0
+    assert shown[0].output == shown[1].output
+    for unknown in (None, "prov", "--help", ""):
+        assert list(get_command(make_app(unknown)).commands) == list(everything.commands)  # type: ignore[attr-defined]
 
 
 def test_every_command_has_examples_of_itself() -> None:
