@@ -1,6 +1,8 @@
 /// A small pool of worker threads that share out the blocks of one launch.
 #pragma once
 
+#include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -23,6 +25,7 @@ class Pool {
         threads = threads < 1 ? 1 : threads;
         if (threads > count) threads = count ? count : 1;
         grow(threads - 1);
+        if (threads > 1) keep_off_callers_core();
         {
             std::lock_guard<std::mutex> lock(mutex_);
             body_ = &body;
@@ -61,6 +64,19 @@ class Pool {
         }
     }
 
+    /// Lets the workers run everywhere but on the core where the caller is about to work.  A kernel may wake a thread
+    /// on its waker's core, where it would queue behind the caller for longer than most launches take.
+    void keep_off_callers_core() {
+        cpu_set_t cores;
+        const int here = sched_getcpu();
+        if (here < 0 || sched_getaffinity(0, sizeof cores, &cores) != 0) return;  // more than CPU_SETSIZE cores
+        if (CPU_COUNT(&cores) > 1) CPU_CLR(here, &cores);
+        if (CPU_EQUAL(&cores, &cores_) && placed_ == threads_.size()) return;
+        for (auto& t : threads_) (void)pthread_setaffinity_np(t.native_handle(), sizeof cores, &cores);
+        cores_ = cores;
+        placed_ = threads_.size();
+    }
+
     void serve(unsigned id, unsigned long seen) {
         for (;;) {
             {
@@ -83,6 +99,8 @@ class Pool {
     std::mutex launch_, mutex_;
     std::condition_variable wake_, done_;
     std::vector<std::thread> threads_;
+    cpu_set_t cores_{};   // where the first placed_ workers may run
+    size_t placed_ = 0;
     const std::function<void(unsigned, unsigned)>* body_ = nullptr;
     std::atomic<unsigned> next_{0};
     unsigned count_ = 0, active_ = 0, invited_ = 0;
