@@ -15,7 +15,6 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-import psutil
 
 from cuzk.device.arena import Arena, Block
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
@@ -46,7 +45,7 @@ class HostDevice(Device):
         self._limited = memory_limit is not None
         self._arena = Arena(
             name,
-            psutil.virtual_memory().total if memory_limit is None else memory_limit,
+            _memory_bytes("MemTotal") if memory_limit is None else memory_limit,
             remedy="prove a smaller circuit, or one in more pieces"
             if memory_limit is None
             else "raise the memory limit",
@@ -57,7 +56,7 @@ class HostDevice(Device):
 
     def _plan_bytes(self) -> int:
         """What plans may assume: the limit, or less where the machine has less to give."""
-        return min(self._arena.capacity, int(psutil.virtual_memory().available))
+        return min(self._arena.capacity, _memory_bytes("MemAvailable"))
 
     def _account(self, nbytes: int) -> Block:
         return self._arena.take(nbytes, self._position)
@@ -298,6 +297,15 @@ def _has_bmi2_adx() -> bool:
     except OSError:
         pass
     return False
+
+
+def _memory_bytes(what: str) -> int:
+    """A figure of /proc/meminfo; importing psutil, which reads it there too, takes longer than a small proof."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == what:
+            return int(value.removesuffix("kB")) * 1024
+    raise DeviceError(f"/proc/meminfo does not say {what}", remedy="run on Linux 3.14 or newer, with /proc")
 
 
 @functools.cache
