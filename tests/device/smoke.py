@@ -1,14 +1,14 @@
-"""Run every kernel on a device and on ``cpu``, at three sizes, and compare bit for bit.
+"""Run every kernel on a device and on ``cpu`` and ``emu``, at several sizes, and compare bit for bit.
 
-python -m tests.device.smoke --device cuda [--json RESULT.json]
+python -m tests.device.smoke --device cuda [--against cpu,emu] [--sizes 33,257] [--only g1_toy,word] [--json OUT.json]
 
-Exit code 1 if any byte differs, a kernel was never launched, or a launch failed.
+Exit code 1 if any byte differs, a kernel was never launched, or a launch failed.  On ``emu`` only sizes up to 300 are
+run: it is a hundred times slower.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,14 @@ import numpy as np
 from cuzk.curves import CURVES
 from cuzk.device import Device, get_device
 from cuzk.errors import CuzkError
+from tests.device import gpu
 from tests.device.cases import Case, all_cases
+from tests.device.results import Results, tree_digest
 
+#: The largest needs two levels in the scan, and more than one block in every kernel.
 SIZES = (33, 257, 3000)
+#: Largest size that is run on the emulator.
+EMU_SIZE = 300
 #: Kernels that exist on hosts alone: fields of 8-bit limbs and the primitives at 8 and 64 bits.
 HOST_ONLY = ("_tiny_", "word_op_u8", "word_op_u64")
 
@@ -39,52 +44,86 @@ class Spy:
 
         device.launch = launch  # type: ignore[method-assign]
 
+    def never_launched(self) -> list[str]:
+        """Kernels of a GPU that were not launched so far."""
+        wanted = {k for k in self.device.kernels if not any(part in k for part in HOST_ONLY)}
+        return sorted(wanted - self.launched)
+
 
 def compare(case: Case, device: Device, reference: Device, n: int) -> list[str]:
     """Names of the results that differ, with the first differing index."""
     bad = []
     for (name, got), (_, want) in zip(case(device, n), case(reference, n), strict=True):
-        if got.shape != want.shape or not np.array_equal(got, want):
-            where = (
-                "shape" if got.shape != want.shape else f"index {int(np.argmax((got != want).reshape(-1)))}"
+        if got.shape != want.shape:
+            bad.append(f"{name}: shape {got.shape}, on {reference.kind} {want.shape}")
+        elif not np.array_equal(got, want):
+            bad.append(
+                f"{name} at index {int(np.argmax((got != want).reshape(-1)))}, against {reference.kind}"
             )
-            bad.append(f"{name} at {where}")
     return bad
+
+
+def run_case(name: str, case: Case, device: Device, references: list[Device], n: int) -> dict[str, Any]:
+    """One case at one size against every reference."""
+    start, bad = time.perf_counter(), []
+    for reference in references:
+        if reference.kind == "emu" and n > EMU_SIZE:
+            continue
+        try:
+            bad += compare(case, device, reference, n)
+        except CuzkError as error:
+            bad.append(f"{type(error).__name__}: {error}")
+    return {"case": name, "n": n, "bad": bad, "seconds": time.perf_counter() - start}
+
+
+def separate_arrays(device: Any) -> None:
+    """Let every array of a GPU be an allocation of its own, which memcheck knows the borders of."""
+    cp = device._cupy
+    cp.cuda.set_allocator(None)
+
+    def alloc(shape: tuple[int, ...], dtype: Any = np.uint64, *, zero: bool = False) -> Any:
+        with device._device, gpu.stream_of(device):
+            return cp.zeros(shape, dtype) if zero else cp.empty(shape, dtype)
+
+    device.alloc = alloc
 
 
 def main() -> int:
     """Entry point; returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--against", default="cpu", help="devices to compare with, by comma")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)))
     parser.add_argument("--json", type=Path)
-    parser.add_argument("--only", default="", help="cases whose name contains this")
+    parser.add_argument("--only", default="", help="names of cases, by comma")
+    parser.add_argument("--separate", action="store_true", help="one allocation an array, for memcheck")
     options = parser.parse_args()
-    reference = get_device("cpu")
+    reason = gpu.why_none() if options.device.startswith("cuda") else ""
+    if reason:
+        print(f"smoke skipped: {reason}")
+        return 0
+    references = [get_device(name) for name in options.against.split(",")]
     device = get_device(options.device)
-    spy = Spy(device)
-    report: dict[str, Any] = {"device": device.name, "sizes": SIZES, "cases": {}}
-    failed = False
+    if options.separate:
+        separate_arrays(device)
+    spy, sizes = Spy(device), [int(size) for size in options.sizes.split(",")]
+    results = Results(options.json, {"device": device.name, "sizes": sizes, "tree": tree_digest()})
+    only = set(filter(None, options.only.split(",")))
     for name, case in all_cases(dict(CURVES)).items():
-        if options.only not in name:
-            continue
-        for n in SIZES:
-            start = time.perf_counter()
-            try:
-                bad = compare(case, device, reference, n)
-            except CuzkError as error:
-                bad = [f"{type(error).__name__}: {error}"]
-            report["cases"][f"{name}:{n}"] = bad
-            failed |= bool(bad)
-            took = time.perf_counter() - start
-            print(f"{name:24} n={n:5} {took:7.2f} s  {'; '.join(bad) or 'same bytes'}", flush=True)
-    wanted = {k for k in device.kernels if not any(part in k for part in HOST_ONLY)}
-    never = sorted(wanted - spy.launched) if not options.only else []
-    report |= {"kernels": len(wanted), "never_launched": never}
-    print(f"{len(wanted)} kernels, never launched: {never or 'none'}")
-    print(f"result: {'FAILED' if failed or never else 'every result has the same bytes as on the cpu'}")
-    if options.json:
-        options.json.write_text(json.dumps(report, indent=1))
-    return int(failed or bool(never))
+        for n in sizes if not only or name in only else ():
+            row = run_case(name, case, device, references, n)
+            results.add(row)
+            verdict = "; ".join(row["bad"]) or "same bytes"
+            print(f"{name:24} n={n:5} {row['seconds']:7.2f} s  {verdict}", flush=True)
+    never = [] if only else spy.never_launched()
+    failed = any(row["bad"] for row in results.data["rows"]) or bool(never)
+    results.data |= {"kernels": len(spy.launched), "never_launched": never}
+    results.finish()
+    print(f"{len(spy.launched)} kernels launched, never launched: {never or 'none'}")
+    print(f"result: {'FAILED' if failed else 'every result has the same bytes'}")
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -12,11 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.curves import get_curve
-from cuzk.device import get_device
 from cuzk.ops.fixed_base import fixed_base_mul
 from cuzk.ops.msm import launch_msm
 from cuzk.ops.plan_msm import plan_msm
-from tests.device.timings import measure, random_fr
+from tests.device import gpu
 
 
 def main() -> int:
@@ -27,22 +26,33 @@ def main() -> int:
     parser.add_argument("--windows", default="14,15,16,17,18")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    device = get_device("cuda")
+    if reason := gpu.why_none():
+        print(f"skipped: {reason}")
+        return 0
+    device = gpu.gpu()
     curve = get_curve("bls12_381")
     group = getattr(curve, options.group)
     logs = [int(text) for text in options.logs.split(",")]
-    bases = fixed_base_mul(device, group, device.upload(random_fr(curve, 1 << max(logs), 1)))
-    scalars = device.upload(random_fr(curve, 1 << max(logs), 2))
-    report: dict[str, Any] = {"device": device.name, "build": device.build_key, "group": options.group, "ms": {}}
+    bases = fixed_base_mul(device, group, gpu.random_fr(device, curve, 1 << max(logs), 1))
+    scalars = gpu.random_fr(device, curve, 1 << max(logs), 2)
+    report: dict[str, Any] = {
+        "device": device.name,
+        "build": device.build_key,
+        "group": options.group,
+        "ms": {},
+    }
     for log_n in logs:
         n = 1 << log_n
         chosen = plan_msm(n, group, device.limits).window_bits
         row: dict[str, float] = {}
         for bits in map(int, options.windows.split(",")):
             run = partial(launch_msm, device, group, bases[:n], scalars[:n], window_bits=bits)
-            row[str(bits)] = measure(device, run, 5)["median_ms"]
+            row[str(bits)] = gpu.measure(device, run, 5)["median_ms"]
         report["ms"][str(log_n)] = {"chosen": chosen, "windows": row}
-        print(f"2^{log_n} plan {chosen}: " + "  ".join(f"{bits}: {ms:.2f}" for bits, ms in row.items()), flush=True)
+        print(
+            f"2^{log_n} plan {chosen}: " + "  ".join(f"{bits}: {ms:.2f}" for bits, ms in row.items()),
+            flush=True,
+        )
     if options.json:
         options.json.write_text(json.dumps(report, indent=1))
     return 0
