@@ -167,11 +167,11 @@ def intern_values(values: U64Array) -> tuple[U64Array, IntArray]:
     for i in range(1, values.shape[1]):
         hashes += values[:, i] * multipliers[i % 4]
     stride = max(1, len(hashes) // _SAMPLE)
-    table = np.unique(hashes[::stride])
+    table = _sorted_distinct(hashes[::stride])
     index = np.searchsorted(table, hashes)
     missing = table[np.minimum(index, len(table) - 1)] != hashes
     if missing.any():
-        table = np.union1d(table, hashes[missing])
+        table = _sorted_distinct(np.concatenate([table, hashes[missing]]))
         index = np.searchsorted(table, hashes)
     sample = np.empty(len(table), dtype=np.int64)
     sample[index] = np.arange(len(hashes))
@@ -181,6 +181,12 @@ def intern_values(values: U64Array) -> tuple[U64Array, IntArray]:
         distinct, inverse = np.unique(values, axis=0, return_inverse=True)
         return distinct, inverse.reshape(-1)
     return distinct, index
+
+
+def _sorted_distinct(values: U64Array) -> U64Array:
+    """As np.unique, which looks for masked arrays, whose module takes longer to import than this to run."""
+    ordered = np.sort(values)
+    return np.asarray(ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])])
 
 
 def csr_from_indexed(

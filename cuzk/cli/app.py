@@ -7,6 +7,7 @@ them that takes longer than some commands run.
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from typing import Annotated
 
@@ -108,4 +109,7 @@ def make_app(word: str | None = None) -> typer.Typer:
 
 def main() -> None:
     """Entry point of the ``cuzk`` command; ends the process with the command's exit code."""
+    # NumPy's linear algebra, which nothing here uses, starts a thread a core, and each spins for tens of
+    # milliseconds before it sleeps: on the cores that the proof wants.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     make_app(sys.argv[1] if len(sys.argv) > 1 else None)(prog_name="cuzk")
