@@ -28,14 +28,18 @@ from cuzk.groth16.quotient import odd_coset_shift
 from cuzk.keys import HForm, ProvingKey
 from cuzk.limbs import U64Array, fr_from_ints
 from cuzk.ops.domain import Domain
-from cuzk.ops.fixed_base import fixed_base_mul
+from cuzk.ops.fixed_base import FixedBase
 from cuzk.ops.fr_vec import fr_add, fr_scale, powers
 from cuzk.ops.lagrange import lagrange_at
+from cuzk.ops.plan_msm import plan_fixed_base
 from cuzk.ops.spmv import DeviceMatrix, spmv
 from cuzk.relation import R1CS
 from cuzk.telemetry import Recorder
 
 __all__ = ["ToxicWaste", "setup"]
+
+#: Points made before their results are copied: a tenth of a second on a processor, enough to fill a GPU.
+_PIECE, _PIECE_GPU = 1 << 15, 1 << 20
 
 
 @dataclass(repr=False)
@@ -111,7 +115,8 @@ def setup(
     Warns:
         SecurityWarning: The circuit has no constraints.
 
-    Cost: one fixed-base multiplication per point: 3 num_variables + n in G1, num_variables in G2.
+    Cost: one fixed-base multiplication per point: 3 num_variables + n in G1, num_variables in G2, with one table a
+        group. Memory: the key, the circuit twice, and four Fr vectors on the device.
     Checked by: tests/prover/test_setup.py (every element against the oracle's exponents).
     """
     curve, log_n = r1cs.curve, r1cs.domain_log2
@@ -130,14 +135,16 @@ def setup(
         )
     form: HForm = h_form or ("odd_lagrange" if log_n < curve.two_adicity else "monomial")
     if form == "odd_lagrange":
-        odd_coset_shift(curve, log_n, root_convention)  # refuses a domain without an odd coset before any work
+        odd_coset_shift(
+            curve, log_n, root_convention
+        )  # refuses a domain without an odd coset before any work
     waste = toxic_waste or ToxicWaste.random(curve, log_n)
     booked = (recorder or Recorder()).scoped(
         device=device.kind, build_key=device.build_key, counters=device.counters, sync=device.synchronize
     )
     try:
         with booked.phase("setup"):
-            return _Setup(r1cs, device, waste, form, root_convention).run()
+            return _Setup(r1cs, device, waste, form, root_convention, booked).run()
     finally:
         waste.wipe()
 
@@ -146,41 +153,65 @@ class _Setup:
     """One run of setup()."""
 
     def __init__(
-        self, r1cs: R1CS, device: Device, waste: ToxicWaste, form: HForm, convention: RootConvention
+        self,
+        r1cs: R1CS,
+        device: Device,
+        waste: ToxicWaste,
+        form: HForm,
+        convention: RootConvention,
+        recorder: Recorder,
     ) -> None:
-        self.r1cs, self.device, self.waste = r1cs, device, waste
+        self.r1cs, self.device, self.waste, self.recorder = r1cs, device, waste, recorder
         self.curve = r1cs.curve
         self.form, self.convention = form, convention
         self.domain = Domain(self.curve, r1cs.domain_log2, convention)
 
     def run(self) -> ProvingKey:
-        r, t = self.curve.r, self.waste
-        g1, g2 = self.curve.g1, self.curve.g2
-        matrices = self.r1cs.with_binding_rows()
-        u, v, w = self._columns_at_tau(matrices)
-        combined = self._combine(u, v, w)
+        r, t, phase = self.curve.r, self.waste, self.recorder.phase
         split = self.r1cs.num_public + 1
-        ic = fr_scale(self.device, self.curve, combined[:split], pow(t.gamma, -1, r))
-        rest = fr_scale(self.device, self.curve, combined[split:], pow(t.delta, -1, r))
-        single = self._points(g1, self._upload([t.alpha, t.beta, t.delta]))
-        single_g2 = self._points(g2, self._upload([t.beta, t.gamma, t.delta]))
+        matrices = self.r1cs.with_binding_rows()
+        with phase("tau_columns"):
+            u, v, w = self._columns_at_tau(matrices)
+            combined = self._combine(u, v, w)
+            del w
+            ic = fr_scale(self.device, self.curve, combined[:split], pow(t.gamma, -1, r))
+            rest = fr_scale(self.device, self.curve, combined[split:], pow(t.delta, -1, r))
+            del combined
+        with phase("points_single"):
+            g1 = self._multiples(self.curve.g1, 3 * self.r1cs.num_variables + self.domain.size)
+            g2 = self._multiples(self.curve.g2, self.r1cs.num_variables)
+            single = g1.of(self._upload([t.alpha, t.beta, t.delta]))
+            single_g2 = g2.of(self._upload([t.beta, t.gamma, t.delta]))
+            ic_points = g1.of(ic)
+        # In the order in which the vectors of exponents can be given back.
+        with phase("points_a"):
+            a_query = g1.of(u)
+            del u
+        with phase("points_l"):
+            l_query = g1.of(rest)
+            del rest
+        with phase("points_b_g1"):
+            b_g1_query = g1.of(v)
+        with phase("points_b_g2"):
+            b_g2_query = g2.of(v)
+            del v
+        with phase("points_h"):
+            h_query = g1.of(self._h_exponents())
         a, b, c = matrices
         return ProvingKey(
             curve=self.curve, num_public=self.r1cs.num_public, log_domain=self.domain.log_n,
             h_form=self.form, root_convention=self.convention,
             alpha_g1=single[0], beta_g1=single[1], delta_g1=single[2],
             beta_g2=single_g2[0], gamma_g2=single_g2[1], delta_g2=single_g2[2],
-            ic=self._points(g1, ic), a_query=self._points(g1, u),
-            b_g1_query=self._points(g1, v), b_g2_query=self._points(g2, v),
-            h_query=self._points(g1, self._h_exponents()), l_query=self._points(g1, rest),
-            a=a, b=b, c=c,
+            ic=ic_points, a_query=a_query, b_g1_query=b_g1_query, b_g2_query=b_g2_query,
+            h_query=h_query, l_query=l_query, a=a, b=b, c=c,
         )  # fmt: skip
 
     def _upload(self, values: list[int]) -> Array:
         return self.device.upload(fr_from_ints(self.curve, values))
 
-    def _points(self, group: GroupSpec, exponents: Array) -> U64Array:
-        return np.asarray(self.device.download(fixed_base_mul(self.device, group, exponents)))
+    def _multiples(self, group: GroupSpec, count: int) -> _Multiples:
+        return _Multiples(self.device, group, count, self.recorder)
 
     def _columns_at_tau(self, matrices: tuple[CsrMatrix, CsrMatrix, CsrMatrix]) -> list[Array]:
         """u_i(tau), v_i(tau), w_i(tau): products of the transposed matrices with the Lagrange basis at tau."""
@@ -209,3 +240,32 @@ class _Setup:
         shift = odd_coset_shift(self.curve, self.domain.log_n, self.convention)
         basis = lagrange_at(self.device, self.domain, t.tau * pow(shift, -1, r) % r)
         return fr_scale(self.device, self.curve, basis, -over_delta * pow(2, -1, r) % r, out=basis)
+
+
+class _Multiples:
+    """Multiples of a group's generator, with one table for all of them, in pieces that go to the host at once.
+
+    Args:
+        device: Where to compute.
+        group: Whose generator.
+        count: Of about how many scalars; decides the table's size.
+        recorder: Told how far the running phase has come.
+    """
+
+    def __init__(self, device: Device, group: GroupSpec, count: int, recorder: Recorder) -> None:
+        self._device, self._group, self._recorder = device, group, recorder
+        self._base = FixedBase(device, group, plan_fixed_base(count, group, device.limits))
+        self._piece = _PIECE_GPU if device.limits.gpu_like else _PIECE
+
+    def of(self, exponents: Array) -> U64Array:
+        """Points on the host. Shape (n, *affine_shape) uint64. Form: affine, Montgomery.
+
+        Args:
+            exponents: Shape (n, limbs) uint64, on the device. Form: Montgomery.
+        """
+        points = np.empty((len(exponents), *self._group.affine_shape), np.uint64)
+        for first in range(0, len(points), self._piece):
+            made = self._base.mul(exponents[first : first + self._piece])
+            points[first : first + self._piece] = self._device.download(made)
+            self._recorder.advance(min(first + self._piece, len(points)) / len(points))
+        return points

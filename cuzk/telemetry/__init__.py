@@ -8,11 +8,12 @@ Telemetry receives events and calls nobody back.  Phases get a `Recorder` as an 
             span.tag(quotient="six_ntt")
 """
 
-from cuzk.telemetry.events import Event, EventSink, Recorder, Span
+from cuzk.telemetry.events import Event, EventSink, ProgressSink, Recorder, Span
 from cuzk.telemetry.jsonl import JsonlWriter, read_events
 from cuzk.telemetry.lines import TimingLines
 from cuzk.telemetry.memory import MemoryMonitor
 from cuzk.telemetry.phases import PHASES, PhaseSpec
+from cuzk.telemetry.remaining import Remaining
 from cuzk.telemetry.table import timing_rows, timing_table
 from cuzk.telemetry.tree import build_tree, gpu_total_ns, unexplained
 
@@ -23,7 +24,9 @@ __all__ = [
     "JsonlWriter",
     "MemoryMonitor",
     "PhaseSpec",
+    "ProgressSink",
     "Recorder",
+    "Remaining",
     "Span",
     "TimingLines",
     "build_tree",

@@ -15,12 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from cuzk.errors import InternalError
 from cuzk.telemetry.phases import phase_spec
 
-__all__ = ["Event", "EventSink", "Recorder", "Span", "Tag", "process_usage"]
+__all__ = ["Event", "EventSink", "ProgressSink", "Recorder", "Span", "Tag", "process_usage"]
 
 #: What a tag may hold.
 Tag = str | int | float | bool
@@ -90,6 +90,17 @@ class EventSink(Protocol):
         """Take one finished event."""
 
 
+@runtime_checkable
+class ProgressSink(EventSink, Protocol):
+    """A sink that also hears of phases while they run.  Calls are serialised by the recorder."""
+
+    def started(self, phase: str) -> None:
+        """Take the start of a phase."""
+
+    def advanced(self, phase: str, share: float) -> None:
+        """Take how much of a running phase is done, 0 to 1."""
+
+
 @dataclass(slots=True)
 class Span:
     """A phase that is running.  Filled by the code inside the `with` block."""
@@ -147,6 +158,7 @@ class _Store:
         self.clock = clock
         self.usage = usage
         self.sinks = tuple(sinks)
+        self.watchers = tuple(sink for sink in sinks if isinstance(sink, ProgressSink))
         self.lock = threading.Lock()
         self.events: list[Event] = []
         self.next_id = 0
@@ -170,6 +182,16 @@ class _Store:
             self.events.append(event)
             for sink in self.sinks:
                 sink.receive(event)
+
+    def tell_started(self, phase: str) -> None:
+        with self.lock:
+            for sink in self.watchers:
+                sink.started(phase)
+
+    def tell_advanced(self, phase: str, share: float) -> None:
+        with self.lock:
+            for sink in self.watchers:
+                sink.advanced(phase, share)
 
 
 class Recorder:
@@ -230,6 +252,15 @@ class Recorder:
         with self._store.lock:
             return list(self._store.events)
 
+    def advance(self, share: float) -> None:
+        """Say how much of the innermost phase that is open on this thread is done, 0 to 1.
+
+        Sinks that show progress hear of it; the phase's event does not change.
+        """
+        stack = self._store.stack()
+        if stack and self._store.watchers:
+            self._store.tell_advanced(stack[-1].phase, share)
+
     @contextmanager
     def phase(self, name: str, *, parent: Span | None = None, **tags: Tag) -> Iterator[Span]:
         """Open a span for the duration of a `with` block.
@@ -252,6 +283,8 @@ class Recorder:
         number, start_ns = self._store.take_id(), self._now()
         span = Span(number, name, start_ns, start_cpu_ns=self._store.usage()[0], tags=dict(tags))
         stack.append(span)
+        if self._store.watchers:
+            self._store.tell_started(name)
         failed = True
         try:
             yield span

@@ -45,6 +45,7 @@ class PhaseSpec:
 
 _IN_ANY_CALL = ("prove", "setup", "verify")
 _IN_PROVE = ("prove",)
+_IN_SETUP = ("setup",)
 _QUERY_PARENTS = ("msm_h", "batch_add", "tail_msm", "b_g2_msm")
 _ANYWHERE = ("*",)
 
@@ -52,6 +53,15 @@ _ROWS = (
     PhaseSpec("prove", (), "one call of prove or prove_batch"),
     PhaseSpec("setup", (), "generation of a key pair"),
     PhaseSpec("verify", (), "verification of one proof"),
+    PhaseSpec("circuit_load", _IN_ANY_CALL, "read and check a circuit"),
+    PhaseSpec("tau_columns", _IN_SETUP, "columns of A, B, C at tau", on_device=True),
+    PhaseSpec("points_single", _IN_SETUP, "alpha, beta, gamma, delta and ic", on_device=True),
+    PhaseSpec("points_a", _IN_SETUP, "points of the A query", on_device=True),
+    PhaseSpec("points_b_g1", _IN_SETUP, "points of the B query in G1", on_device=True),
+    PhaseSpec("points_b_g2", _IN_SETUP, "points of the B query in G2", on_device=True),
+    PhaseSpec("points_l", _IN_SETUP, "points of the L query", on_device=True),
+    PhaseSpec("points_h", _IN_SETUP, "points of the H query", on_device=True),
+    PhaseSpec("key_write", _IN_SETUP, "write a key and force it to disk"),
     PhaseSpec("witness_load", _IN_ANY_CALL, "read and check a witness file"),
     PhaseSpec("key_load", _IN_ANY_CALL, "read, check and upload a key"),
     PhaseSpec("kernel_build", _ANYWHERE, "compile or load kernels"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections import defaultdict
+
 import pytest
 from cuzk_oracles import groth16 as oracle
 
@@ -9,6 +12,7 @@ from cuzk.curves import get_curve
 from cuzk.errors import RangeError
 from cuzk.groth16 import ToxicWaste
 from cuzk.groth16.setup import setup
+from cuzk.telemetry import Event, Recorder
 from tests.prover.support import PARAMS, device, ints, key, oracle_waste, waste, workload
 
 CASES = [
@@ -69,6 +73,39 @@ def test_secrets_are_drawn_and_wiped() -> None:
     setup(load.r1cs, device("cpu"), toxic_waste=secrets)
     assert (secrets.tau, secrets.alpha, secrets.beta, secrets.gamma, secrets.delta) == (0, 0, 0, 0, 0)
     assert "0" not in repr(waste(load.curve))
+
+
+def test_phases_report_their_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every part of a set-up is a phase, and each query says how far it is; pieces of any size give one key."""
+    load = workload("random", "toy", 40, 2)
+    whole = key(load)
+    monkeypatch.setattr(sys.modules[setup.__module__], "_PIECE", 7)
+    watcher = _Watcher()
+    pieces = setup(load.r1cs, device("cpu"), toxic_waste=waste(load.curve), recorder=Recorder([watcher]))
+    for (name, _, array), (_, _, other) in zip(whole.points(), pieces.points(), strict=True):
+        assert (array == other).all(), name
+    assert watcher.ended == [
+        "tau_columns", "points_single", "points_a", "points_l", "points_b_g1", "points_b_g2", "points_h", "setup"
+    ]  # fmt: skip
+    shares = watcher.shares["points_a"]
+    assert len(shares) == -(-len(whole.a_query) // 7)
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+
+
+class _Watcher:
+    def __init__(self) -> None:
+        self.ended: list[str] = []
+        self.shares: dict[str, list[float]] = defaultdict(list)
+
+    def started(self, phase: str) -> None:
+        assert phase not in self.ended
+
+    def advanced(self, phase: str, share: float) -> None:
+        self.shares[phase].append(share)
+
+    def receive(self, event: Event) -> None:
+        self.ended.append(event.phase)
 
 
 def test_seeded_secrets_are_independent() -> None:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from cuzk.errors import InternalError
-from cuzk.telemetry import PHASES, Recorder
+from cuzk.telemetry import PHASES, Event, Recorder
 from cuzk.telemetry.phases import UNATTRIBUTED, phase_spec
 
 
@@ -186,3 +186,34 @@ def test_the_phase_table_is_closed_and_consistent() -> None:
         assert all(parent == "*" or parent in PHASES for parent in spec.parents), name
         assert spec.is_wait == name.startswith("wait_")
         assert not (spec.is_wait and spec.on_device), name
+
+
+class Watcher:
+    """A sink that notes all it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[tuple[str, ...] | tuple[str, float]] = []
+
+    def started(self, phase: str) -> None:
+        self.heard.append(("started", phase))
+
+    def advanced(self, phase: str, share: float) -> None:
+        self.heard.append((phase, share))
+
+    def receive(self, event: Event) -> None:
+        self.heard.append(("ended", event.phase))
+
+
+def test_watchers_hear_of_running_phases() -> None:
+    watcher = Watcher()
+    recorder = Recorder([watcher], clock=ticking())
+    recorder.advance(0.5)  # nothing runs: nobody is told
+    with recorder.scoped(job="a").phase("setup"), recorder.phase("points_a"):
+        recorder.advance(0.25)
+    assert watcher.heard == [
+        ("started", "setup"),
+        ("started", "points_a"),
+        ("points_a", 0.25),
+        ("ended", "points_a"),
+        ("ended", "setup"),
+    ]
