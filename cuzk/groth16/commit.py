@@ -1,26 +1,32 @@
 """The multi-scalar multiplications: phases ``prep_msm``, ``msm_h``, ``batch_add``, ``tail_msm``, ``b_g2_msm``.
 
 Witness scalars are mostly 0 and 1 in circuits made of bits. With M2 = split they are classified on the device;
-bases of scalar one are summed up, the rest goes through the MSM by index list, so no base is copied.
+bases of scalar one are summed up, the rest goes through the MSM by index list, so no base is copied. A query that is
+streamed does both while a chunk is there, in the phase of its MSM.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from cuzk.device.base import Array
+from cuzk.curves import GroupSpec
+from cuzk.device.base import Array, Device
 from cuzk.groth16.commitments import Commitments
 from cuzk.groth16.resident import Query, ResidentKey
 from cuzk.limbs import U64Array
 from cuzk.ops.batch_add import batch_add
-from cuzk.ops.classify import Classified, classify
-from cuzk.ops.msm import msm
-from cuzk.ops.points import add
-from cuzk.telemetry import Recorder
+from cuzk.ops.classify import Classified, classify_parts
+from cuzk.ops.msm import PendingMsm, launch_msm
+from cuzk.telemetry import Recorder, Span
 
 __all__ = ["Commitments", "commit_h", "commit_witness"]
+
+#: Chunks whose sums wait on the device to be collected together: each takes a little memory, and a wait.
+_MOST_PENDING = 8
+#: A plan's choice of workspace holds where this share of a device is free.
+_DEFAULT_WORKSPACE_SHARE = 4
 
 
 def _window_bits(variants: Mapping[str, str]) -> int | None:
@@ -42,8 +48,11 @@ def commit_h(resident: ResidentKey, h: Array, variants: Mapping[str, str], recor
     Checked by: tests/prover/test_phases.py.
     """
     query = resident.queries["h"]
-    with recorder.phase("msm_h", D4=variants["D4"]):
-        return msm(resident.device, query.group, query.bases, h, window_bits=_window_bits(variants))
+    with recorder.phase("msm_h", D4=variants["D4"]) as span:
+        _tag(span, [query])
+        commit = _Commit(resident, variants, resident.plan.msm_h_bytes)
+        commit.launch(query, h)
+        return commit.total(query)
 
 
 def commit_witness(
@@ -60,58 +69,120 @@ def commit_witness(
     Checked by: tests/prover/test_phases.py.
     """
     queries = [resident.queries[name] for name in ("l", "a", "b_g1", "b_g2")]
+    commit = _Commit(resident, variants, resident.plan.commit_bytes)
     with recorder.phase("prep_msm", M2=variants["M2"]):
-        classes = _classes(resident, queries, w) if variants["M2"] == "split" else {}
-    ones: dict[str, U64Array] = {}
+        if variants["M2"] == "split":
+            commit.classify(queries, w)
     with recorder.phase("batch_add", M2=variants["M2"]):
         for query in queries:
-            if query.name in classes and classes[query.name].num_ones:
+            if query.bases is not None:
                 with recorder.phase(f"query_{query.name}"):
-                    ones[query.name] = batch_add(
-                        resident.device, query.group, query.bases, classes[query.name].ones
-                    )
+                    for chunk in resident.chunks(query.name):
+                        commit.add_ones(query, 0, chunk.bases)
     result = Commitments()
-    with recorder.phase("tail_msm", D4=variants["D4"], M2=variants["M2"]):
+    with recorder.phase("tail_msm", D4=variants["D4"], M2=variants["M2"]) as span:
+        _tag(span, queries[:3])
         for query in queries[:3]:
             with recorder.phase(f"query_{query.name}"):
-                result.points[query.name] = _rest(resident, query, w, classes, ones, variants)
-    with recorder.phase("b_g2_msm", D4=variants["D4"], M2=variants["M2"]):
+                commit.launch(query, w)
+                result.points[query.name] = commit.total(query)
+    with recorder.phase("b_g2_msm", D4=variants["D4"], M2=variants["M2"]) as span:
         query = queries[3]
-        result.points[query.name] = _rest(resident, query, w, classes, ones, variants)
+        _tag(span, [query])
+        commit.launch(query, w)
+        result.points[query.name] = commit.total(query)
     return result
 
 
-def _classes(resident: ResidentKey, queries: list[Query], w: Array) -> dict[str, Classified]:
-    """Classify the scalars of each query; queries that skip the same bases share one classification."""
-    by_skip: dict[tuple[int, int], Classified] = {}
-    for query in queries:
-        key = (query.first, id(query.skip))
-        if key not in by_skip:
-            by_skip[key] = classify(resident.device, resident.curve, w[query.first :], skip=query.skip)
-    return {query.name: by_skip[query.first, id(query.skip)] for query in queries}
+def _tag(span: Span, queries: Sequence[Query]) -> None:
+    """Say which queries of a phase are streamed, and in how many chunks."""
+    streamed = [query for query in queries if query.bases is None]
+    if streamed:
+        span.tag(
+            streamed=",".join(query.name for query in streamed),
+            chunks=sum(len(query.borders) for query in streamed),
+        )
 
 
-def _rest(
-    resident: ResidentKey,
-    query: Query,
-    w: Array,
-    classes: Mapping[str, Classified],
-    ones: Mapping[str, U64Array],
-    variants: Mapping[str, str],
-) -> U64Array:
-    """The MSM of what batch_add did not take, plus what it did."""
-    device = resident.device
-    indices = classes[query.name].others if query.name in classes else None
-    total = msm(
-        device,
-        query.group,
-        query.bases,
-        w[query.first :],
-        indices=indices,
-        window_bits=_window_bits(variants),
-    )
-    if query.name not in ones:
-        return total
-    host = device.host
-    pair = [host.upload(np.ascontiguousarray(point[None])) for point in (total, ones[query.name])]
-    return np.asarray(host.download(add(host, query.group, pair[0], pair[1]))[0])
+class _Commit:
+    """The sums of one witness over some queries, launched chunk by chunk.
+
+    Args:
+        resident: The key.
+        variants: Every variant's value.
+        workspace: Bytes that a multi-scalar multiplication may take for lists and buckets.
+    """
+
+    def __init__(self, resident: ResidentKey, variants: Mapping[str, str], workspace: int) -> None:
+        self.resident = resident
+        self.device = resident.device
+        self.window_bits = _window_bits(variants)
+        roomy = workspace >= self.device.limits.memory_bytes // _DEFAULT_WORKSPACE_SHARE
+        self.memory_bytes = None if roomy else workspace
+        self.classes: dict[str, list[Classified]] = {}
+        self.pending: dict[str, list[PendingMsm]] = {}
+        self.sums: dict[str, list[U64Array]] = {}
+
+    def classify(self, queries: Sequence[Query], w: Array) -> None:
+        """Classify the scalars of each chunk; queries that skip and cut alike share one classification."""
+        parts: list[tuple[Array, Array | None]] = []
+        places: dict[tuple[int, int, int], range] = {}
+        chosen: dict[str, range] = {}
+        for query in queries:
+            key = (query.first, id(query.skip), query.borders[0][1])
+            if key not in places:
+                places[key] = range(len(parts), len(parts) + len(query.borders))
+                for first, last in query.borders:
+                    skip = None if query.skip is None else query.skip[first:last]
+                    parts.append((w[query.first + first : query.first + last], skip))
+            chosen[query.name] = places[key]
+        found = classify_parts(self.device, self.resident.curve, parts)
+        self.classes = {name: [found[i] for i in place] for name, place in chosen.items()}
+
+    def add_ones(self, query: Query, i_chunk: int, bases: Array) -> None:
+        """Sum up the bases of scalar one of a chunk; waits for the sum."""
+        if query.name in self.classes and self.classes[query.name][i_chunk].num_ones:
+            ones = self.classes[query.name][i_chunk].ones
+            self._keep(query, batch_add(self.device, query.group, bases, ones))
+
+    def launch(self, query: Query, scalars: Array) -> None:
+        """Launch what add_ones() has not taken, chunk by chunk; of streamed bases, the ones too."""
+        pending = self.pending.setdefault(query.name, [])
+        for i, chunk in enumerate(self.resident.chunks(query.name)):
+            indices = self.classes[query.name][i].others if query.name in self.classes else None
+            own = scalars[query.first + chunk.first : query.first + chunk.last]
+            pending.append(
+                launch_msm(
+                    self.device, query.group, chunk.bases, own, indices=indices,
+                    window_bits=self.window_bits, memory_bytes=self.memory_bytes,
+                )
+            )  # fmt: skip
+            chunk.ahead()
+            if query.bases is None:
+                self.add_ones(query, i, chunk.bases)
+            if len(pending) == _MOST_PENDING:
+                self._collect(query)
+
+    def total(self, query: Query) -> U64Array:
+        """The sum over a query, on the host; waits for it."""
+        self._collect(query)
+        return _sum(self.device.host, query.group, self.sums.pop(query.name))
+
+    def _collect(self, query: Query) -> None:
+        """Wait for what is launched over a query."""
+        pending = self.pending[query.name]
+        for one in pending:
+            self._keep(query, one.result())
+        pending.clear()
+
+    def _keep(self, query: Query, point: U64Array) -> None:
+        """Put a part of a query's sum by."""
+        self.sums.setdefault(query.name, []).append(point)
+
+
+def _sum(host: Device, group: GroupSpec, points: Sequence[U64Array]) -> U64Array:
+    """The sum of a few points on the host. Shape affine_shape each."""
+    if len(points) == 1:
+        return points[0]
+    total = batch_add(host, group, host.upload(np.ascontiguousarray(np.stack(points))))
+    return np.asarray(total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from cuzk.device.base import Array
-from cuzk.groth16.resident import ResidentKey
+from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.limbs import U64Array
 from cuzk.ops.fr_vec import first_mismatch, fr_mul, to_mont
 from cuzk.ops.spmv import spmv
@@ -27,10 +27,12 @@ def upload_witness(resident: ResidentKey, values: U64Array, recorder: Recorder) 
     """
     device = resident.device
     with recorder.phase("witness"):
-        return to_mont(device, resident.curve, device.upload(values))
+        raw = device.upload(values)
+        # In place, but for devices that use the host's array as it is.
+        return to_mont(device, resident.curve, raw, out=None if raw is values else raw)
 
 
-def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Array:
+def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Rows:
     """The rows' values A w, B w, C w.
 
     Args:
@@ -39,15 +41,21 @@ def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Array:
         recorder: Where the phase is booked.
 
     Returns:
-        Shape (3, n, limbs) uint64, on the device, rows beyond the circuit's are 0. Form: Montgomery, < r.
-        Order: natural. Where the key has no matrix C, c = a o b, as it is for every satisfying witness.
+        Shape (3, n, limbs) uint64, on the device, rows beyond the circuit's are 0; three arrays (n, limbs) where
+        the key's plan wants them apart. Form: Montgomery, < r. Order: natural. Where the key has no matrix C,
+        c = a o b, as it is for every satisfying witness.
 
     Cost: nnz(A) + nnz(B) + nnz(C) fr_mul, entries of +1 and -1 free; no host synchronisation.
     Checked by: tests/prover/test_phases.py.
     """
     device, curve = resident.device, resident.curve
     n = resident.domain.size
-    abc = device.alloc((3, n, curve.fr.limbs), np.uint64)
+    shape = (n, curve.fr.limbs)
+    abc: Rows = (
+        [device.alloc(shape, np.uint64) for _ in range(3)]
+        if resident.plan.rows_apart
+        else device.alloc((3, *shape), np.uint64)
+    )
     with recorder.phase("spmv"):
         for i, matrix in enumerate((resident.a, resident.b)):
             spmv(device, curve, matrix, w, n, out=abc[i])
@@ -58,7 +66,7 @@ def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Array:
     return abc
 
 
-def first_unsatisfied_row(resident: ResidentKey, abc: Array) -> int | None:
+def first_unsatisfied_row(resident: ResidentKey, abc: Rows) -> int | None:
     """The least row with a * b != c, or None; also None where the key has no matrix C.
 
     Args:

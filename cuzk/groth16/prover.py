@@ -6,14 +6,14 @@ import threading
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 
-from cuzk.device.base import Array, Device
+from cuzk.device.base import Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
 from cuzk.groth16.assemble import assemble
 from cuzk.groth16.blinding import Blinding
 from cuzk.groth16.commit import commit_h, commit_witness
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
-from cuzk.groth16.quotient import quotient
-from cuzk.groth16.resident import ResidentKey
+from cuzk.groth16.quotient import prepare_quotient, quotient
+from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.groth16.verify import PreparedVerifyingKey
 from cuzk.keys import ProvingKey
 from cuzk.limbs import fr_to_ints
@@ -64,8 +64,10 @@ class Prover:
             counters=device.counters, sync=device.synchronize,
         )  # fmt: skip
         self._lock = threading.Lock()
-        with self._recorder.phase("key_load"):
+        with self._recorder.phase("key_load") as span:
             self._resident = ResidentKey.upload(device, key)
+            prepare_quotient(self._resident)
+            span.tag(streamed=",".join(self._resident.plan.streamed))
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
         self._verifier = PreparedVerifyingKey.supports(key.curve)
 
@@ -120,40 +122,53 @@ class Prover:
                 blinding.wipe()
 
     def _compute(self, witnesses: Sequence[Witness], blindings: Sequence[Blinding]) -> list[Proof]:
-        """Run the phases, each over all circuits of the batch before the next."""
-        resident, recorder = self._resident, self._recorder
-        with recorder.phase("synthesis"):
+        """Run the phases, each over as many circuits as fit the device before the next."""
+        at_once = self._resident.plan.circuits
+        proofs = []
+        for first in range(0, len(witnesses), at_once):
+            proofs += self._compute_together(
+                witnesses[first : first + at_once], blindings[first : first + at_once]
+            )
+        return proofs
+
+    def _compute_together(self, witnesses: Sequence[Witness], blindings: Sequence[Blinding]) -> list[Proof]:
+        """Run the phases, each over all circuits before the next."""
+        resident, recorder, stream = self._resident, self._recorder, self._resident.stream
+        with recorder.phase("synthesis"), self.device.label("synthesis"):
             ws = [upload_witness(resident, witness.values, recorder) for witness in witnesses]
             abcs = [evaluate(resident, w, recorder) for w in ws]
-            for abc in abcs:
-                self._check_rows(abc)
+            if stream is not None:
+                stream.begin()  # the first bases are on their way while rows are checked and transformed
+            self._check_rows(abcs)
         sums_h = []
-        with recorder.phase("ntt_msm_h"):
-            for abc in abcs:
+        with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
+            while abcs:
                 with recorder.phase("ntt_h", quotient=self.key.h_form):
-                    h = quotient(resident, abc)
+                    h = quotient(resident, abcs.pop(0))
                 sums_h.append(commit_h(resident, h, self.variants, recorder))
-        del abcs
-        sums = [commit_witness(resident, w, self.variants, recorder) for w in ws]
+                del h  # its memory is wanted by the next circuit, and by the lists of the next phase
+        with self.device.label("commit"):
+            sums = [commit_witness(resident, w, self.variants, recorder) for w in ws]
         with recorder.phase("proof_assembly"):
             host = self.device.host
             return [
                 assemble(host, self.key, s, h, b) for s, h, b in zip(sums, sums_h, blindings, strict=True)
             ]
 
-    def _check_rows(self, abc: Array) -> None:
+    def _check_rows(self, abcs: Sequence[Rows]) -> None:
         """Raise UnsatisfiedError for the first row that does not hold, where matrix C is known."""
-        row = first_unsatisfied_row(self._resident, abc)
-        if row is not None:
-            rows = [self.device.download(abc[i][row : row + 1]) for i in range(3)]
-            a, b, c = (fr_to_ints(self.key.curve, one)[0] for one in rows)
-            row = self.key.constraint_of_row(row)
-            raise UnsatisfiedError(
-                f"the witness breaks constraint {row}: A w = {a}, B w = {b}, so C w must be "
-                f"{a * b % self.key.curve.r}, but it is {c}",
-                where=f"row {row}",
-                remedy="compute the witness again from correct inputs with this circuit's own program",
-            )
+        for abc in abcs:
+            row = first_unsatisfied_row(self._resident, abc)
+            if row is not None:
+                rows = [self.device.download(abc[i][row : row + 1]) for i in range(3)]
+                a, b, c = (fr_to_ints(self.key.curve, one)[0] for one in rows)
+                row = self.key.constraint_of_row(row)
+                raise UnsatisfiedError(
+                    f"the witness breaks constraint {row}: A w = {a}, B w = {b}, so C w must be "
+                    f"{a * b % self.key.curve.r}, but it is {c}",
+                    where=f"row {row}",
+                    remedy="compute the witness again from correct inputs with this circuit's own program",
+                )
 
     def _self_check(
         self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], proofs: Sequence[Proof]

@@ -13,11 +13,11 @@ from __future__ import annotations
 from cuzk.curves import Curve
 from cuzk.device.base import Array
 from cuzk.errors import RangeError
-from cuzk.groth16.resident import ResidentKey
+from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.ops.fr_vec import fr_mul_sub
-from cuzk.ops.ntt import ntt
+from cuzk.ops.ntt import ntt, prepare
 
-__all__ = ["odd_coset_shift", "quotient"]
+__all__ = ["odd_coset_shift", "prepare_quotient", "quotient"]
 
 
 def odd_coset_shift(curve: Curve, log_n: int, convention: str) -> int:
@@ -35,12 +35,31 @@ def odd_coset_shift(curve: Curve, log_n: int, convention: str) -> int:
     return curve.root_of_unity(log_n + 1, convention)  # type: ignore[arg-type]
 
 
-def quotient(resident: ResidentKey, abc: Array) -> Array:
+def _coset(resident: ResidentKey) -> int:
+    """The shift of the coset on which A B - C is evaluated."""
+    key = resident.key
+    if key.h_form == "odd_lagrange":
+        return odd_coset_shift(resident.curve, resident.domain.log_n, key.root_convention)
+    return resident.curve.coset_shift("bellman")
+
+
+def prepare_quotient(resident: ResidentKey) -> None:
+    """Build the tables of a proof's transforms, so that no proof has to."""
+    device, domain, shift = resident.device, resident.domain, _coset(resident)
+    with device.label("ntt_tables"):
+        prepare(device, domain, inverse=True)
+        prepare(device, domain, coset=shift, order_in="rev")
+        if resident.key.h_form == "monomial":
+            prepare(device, domain, inverse=True, coset=shift)
+
+
+def quotient(resident: ResidentKey, abc: Rows) -> Array:
     """The scalars of the H query.
 
     Args:
         resident: The key; its h_form and root convention decide.
-        abc: Shape (3, n, limbs) uint64, on the device. Form: Montgomery, < r. Order: natural. Overwritten.
+        abc: What evaluate() returned. Form: Montgomery, < r. Order: natural. Overwritten; three arrays are taken
+            out of their list, so that b and c are free when this returns.
 
     Returns:
         Shape (n, limbs) uint64 (odd_lagrange: the values at the odd roots) or (n - 1, limbs) (monomial: the
@@ -51,15 +70,14 @@ def quotient(resident: ResidentKey, abc: Array) -> Array:
     Checked by: tests/prover/test_phases.py (quotient identity, both forms, both conventions).
     """
     device, curve, domain = resident.device, resident.curve, resident.domain
-    key = resident.key
-    if key.h_form == "odd_lagrange":
-        shift = odd_coset_shift(curve, domain.log_n, key.root_convention)
-    else:
-        shift = curve.coset_shift("bellman")
-    ntt(device, domain, abc, inverse=True, order_out="rev", out=abc)
-    ntt(device, domain, abc, coset=shift, order_in="rev", out=abc)
+    shift = _coset(resident)
+    for rows in abc if isinstance(abc, list) else [abc]:
+        ntt(device, domain, rows, inverse=True, order_out="rev", out=rows)
+        ntt(device, domain, rows, coset=shift, order_in="rev", out=rows)
     a, b, c = abc[0], abc[1], abc[2]
-    if key.h_form == "odd_lagrange":
+    if isinstance(abc, list):
+        abc.clear()
+    if resident.key.h_form == "odd_lagrange":
         return fr_mul_sub(device, curve, a, b, c, out=a)
     vanishing = (pow(shift, domain.size, curve.r) - 1) % curve.r
     h = fr_mul_sub(device, curve, a, b, c, factor=pow(vanishing, -1, curve.r), out=a)

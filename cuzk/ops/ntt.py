@@ -14,9 +14,9 @@ from cuzk.ops.domain import Domain
 from cuzk.ops.fr_common import check_fr, check_power_of_two, launch, output_like
 from cuzk.ops.fr_vec import bit_reverse
 from cuzk.ops.plan_fr import NttPass, NttPlan, plan_ntt
-from cuzk.ops.power_tables import Order
+from cuzk.ops.power_tables import Order, PowerTables
 
-__all__ = ["Domain", "Order", "ntt"]
+__all__ = ["Domain", "Order", "ntt", "prepare"]
 
 _SCALE_NONE, _SCALE_CONSTANT, _SCALE_POWERS = 0, 1, 2
 
@@ -78,6 +78,29 @@ def ntt(
     return out
 
 
+def prepare(
+    device: Device,
+    domain: Domain,
+    *,
+    inverse: bool = False,
+    coset: int | None = None,
+    order_in: Order = "nat",
+) -> None:
+    """Build the tables of a transform before it is needed, so that later ones allocate nothing.
+
+    Args:
+        device: Where the transforms will run.
+        domain: As for ntt().
+        inverse: As for ntt().
+        coset: As for ntt().
+        order_in: As for ntt(); the order of the result does not matter.
+    Cost: as that of the tables; nothing where the domain has them.
+    Checked by: tests/kernels/test_ntt_domain.py.
+    """
+    plan = plan_ntt(domain.log_n, 1, domain.curve, device.limits)
+    _Transform(device, domain, plan, order_in == "nat", inverse, coset, None).prepare()
+
+
 class _Transform:
     """One transform, DIF or DIT: its passes in order, each with the tables it needs."""
 
@@ -101,23 +124,37 @@ class _Transform:
         for i, step in enumerate(self.passes):
             self._launch(step, x if i == 0 else out, out, first=i == 0, last=i == last)
 
-    def _launch(self, step: NttPass, src: Array, dst: Array, *, first: bool, last: bool) -> None:
+    def prepare(self) -> None:
+        """Build the tables of every pass that the domain does not have yet."""
+        last = len(self.passes) - 1
+        for i, step in enumerate(self.passes):
+            self._tables(step, first=i == 0, last=i == last)
+        self.domain.ntt_roots(self.device, inverse=self.inverse)
+
+    def _tables(self, step: NttPass, *, first: bool, last: bool) -> tuple[PowerTables, PowerTables, int, int]:
+        """A pass's twist factors, its scale factors, and how the latter act on what it reads and writes."""
         device, domain = self.device, self.domain
         folded = self.inverse and self.coset is None and len(self.passes) > 1
         twist = domain.ntt_twist(
             device, step, inverse=self.inverse, scaled=folded and self._folds(step), bits=self.bits
         )
-        scale_in = scale_out = _SCALE_NONE
-        scale = twist
         if self.coset is not None and (last if self.inverse else first):
             # Element i lies at i on the natural side of a transform, at rev(i) on the other.
             natural = self.dif != self.inverse
             order: Order = "nat" if natural else "rev"
             scale = domain.coset_tables(device, self.coset, inverse=self.inverse, order=order, bits=self.bits)
-            scale_in, scale_out = (0, _SCALE_POWERS) if self.inverse else (_SCALE_POWERS, 0)
-        elif self.inverse and self.coset is None and last and not folded:
-            scale = domain.size_inverse(device)
-            scale_out = _SCALE_CONSTANT
+            return (
+                (twist, scale, _SCALE_NONE, _SCALE_POWERS)
+                if self.inverse
+                else (twist, scale, _SCALE_POWERS, _SCALE_NONE)
+            )
+        if self.inverse and self.coset is None and last and not folded:
+            return twist, domain.size_inverse(device), _SCALE_NONE, _SCALE_CONSTANT
+        return twist, twist, _SCALE_NONE, _SCALE_NONE
+
+    def _launch(self, step: NttPass, src: Array, dst: Array, *, first: bool, last: bool) -> None:
+        device, domain = self.device, self.domain
+        twist, scale, scale_in, scale_out = self._tables(step, first=first, last=last)
         launch(
             device, domain.curve, "ntt_dif_pass" if self.dif else "ntt_dit_pass", step.shape,
             src=src, dst=dst, num_tiles=step.num_tiles,

@@ -1,0 +1,282 @@
+"""Where a key's parts live while proofs are made: a plan of memory, computed before anything is allocated.
+
+A proof needs the matrices, the witness w and the rows' values a, b, c at once, then h and one query after the other.
+Queries that find no room beside that are streamed: their bases pass through two buffers in chunks, a chunk being
+copied while the one before is worked on. The plan is a pure function of counts and of the device's limits; it changes
+time and memory, never a result.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from cuzk.curves import Curve, GroupSpec
+from cuzk.device.base import DeviceLimits
+from cuzk.errors import OutOfMemoryError
+from cuzk.keys import ProvingKey
+from cuzk.ops.plan_fr import MAX_LOG_RADIX, PLACED_MEMORY_SHARE, plan_ntt, spmv_long_row, table_bits
+
+__all__ = ["QUERY_ORDER", "KeyShape", "ResidencyPlan", "plan_residency", "smallest_limit"]
+
+#: The queries in the order in which a proof takes them.
+QUERY_ORDER = ("h", "l", "a", "b_g1", "b_g2")
+#: Queries whose bases meet witness values, and so have masks and lists of indices.
+_WITNESS_QUERIES = QUERY_ORDER[1:]
+
+#: Two buffers: one is filled while the other is read.
+NUM_BUFFERS = 2
+#: Bases in G1 of a chunk, log2: a chunk in G2 has half as many.
+_LOG_CHUNKS = range(6, 24)
+#: Bytes a term of a multi-scalar multiplication should have for lists and buckets, and must have.
+_GOOD_WORKSPACE, _LEAST_WORKSPACE = 160, 32
+#: Memory left to small arrays: partial sums, counters, window sums.
+_RESERVE_BYTES, _RESERVE_SHARE, _MOST_RESERVE = 256 << 10, 32, 512 << 20
+
+# The cost that a plan minimises, in nanoseconds, with rates of the order of an H200's.
+_COPY_BYTES_A_NS = 50.0
+_TERM_NS = 6.0
+_CHUNK_NS = 1.5e6
+#: Copies of the H query hide behind its dense multiplication.
+_HIDDEN_COPY = 0.25
+
+
+@dataclass(frozen=True)
+class KeyShape:
+    """What the plan needs to know of a key.
+
+    Args:
+        curve: The key's curve.
+        log_domain: log2 of the rows.
+        num_variables: Length of a witness.
+        lengths: Query name -> number of bases.
+        matrix_bytes: Bytes of the matrices on a device.
+    """
+
+    curve: Curve
+    log_domain: int
+    num_variables: int
+    lengths: Mapping[str, int]
+    matrix_bytes: int
+
+    @classmethod
+    def of(cls, key: ProvingKey, limits: DeviceLimits) -> KeyShape:
+        """The shape of a key."""
+        matrices = 0
+        for matrix in key.matrices.values():
+            parts = (matrix.row_ptr, matrix.col, matrix.coeff, matrix.dictionary)
+            matrices += sum(part.nbytes for part in parts) + 4 * (matrix.nnz // spmv_long_row(limits) + 1)
+        lengths = {name: len(getattr(key, f"{name}_query")) for name in QUERY_ORDER}
+        return cls(key.curve, key.log_domain, key.num_variables, MappingProxyType(lengths), matrices)
+
+    def group(self, name: str) -> GroupSpec:
+        """The group of a query's bases."""
+        return self.curve.g2 if name == "b_g2" else self.curve.g1
+
+    def query_bytes(self, name: str) -> int:
+        """Bytes of a query's bases."""
+        return self.lengths[name] * self.group(name).affine_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one vector over the domain."""
+        return self.curve.fr.nbytes << self.log_domain
+
+    @property
+    def witness_bytes(self) -> int:
+        """Bytes of a witness."""
+        return self.num_variables * self.curve.fr.nbytes
+
+
+@dataclass(frozen=True)
+class ResidencyPlan:
+    """Which parts of a key stay on the device, and the bytes that each stage of a proof takes there.
+
+    Attributes:
+        resident: Queries whose bases stay on the device.
+        chunk: Bases in G1 of a chunk of a streamed query; 0 where every query is resident.
+        buffer_bytes: Bytes of each of the two buffers that chunks pass through.
+        rows_apart: a, b and c are three arrays, so that two of them can be let go before the multi-scalar
+            multiplications; else they are one, and transformed together.
+        circuits: Witnesses that fit the device at once.
+        msm_h_bytes: Bytes left to lists and buckets over the H query.
+        commit_bytes: The same over the other queries.
+        stages: Stage -> planned bytes, workspace and reserve included. The greatest is at most the limit.
+    """
+
+    resident: frozenset[str]
+    chunk: int
+    buffer_bytes: int
+    rows_apart: bool
+    circuits: int
+    msm_h_bytes: int
+    commit_bytes: int
+    stages: Mapping[str, int]
+
+    @property
+    def streamed(self) -> tuple[str, ...]:
+        """Streamed queries in the order in which a proof takes them."""
+        return tuple(name for name in QUERY_ORDER if name not in self.resident)
+
+    def chunk_length(self, group: GroupSpec) -> int:
+        """Bases of a chunk in a group: as many as fill a buffer."""
+        return self.chunk // group.degree
+
+
+@dataclass(frozen=True)
+class _Bytes:
+    """The bytes of a choice (which queries, which chunk), stage by stage, without workspace."""
+
+    synthesis: int
+    msm_h: int
+    commit: int
+
+
+def _table_bytes(shape: KeyShape, limits: DeviceLimits) -> int:
+    """Bound on the bytes of the transforms' tables (ops/domain.py)."""
+    log_n, element = shape.log_domain, shape.curve.fr.nbytes
+    bits = table_bits(log_n)
+    powers = ((1 << bits) + (1 << (log_n - bits))) * element
+    roots = element << min(log_n, MAX_LOG_RADIX)
+    if limits.warp == 1:
+        return 5 * powers + 2 * roots
+    # Fixed factors are two elements each, beside the plain tables they are made from; both directions.
+    placed = sum(
+        min(2 * element << step.log_l, limits.memory_bytes // PLACED_MEMORY_SHARE)
+        for step in plan_ntt(log_n, 1, shape.curve, limits).passes
+    )
+    return 5 * 3 * powers + 2 * 3 * roots + 2 * placed
+
+
+def _bytes(
+    shape: KeyShape, limits: DeviceLimits, resident: frozenset[str], chunk: int, rows_apart: bool
+) -> _Bytes:
+    """Bytes of every stage."""
+    masks = sum(shape.lengths[name] for name in _WITNESS_QUERIES)
+    lists = 4 * masks
+    persistent = shape.matrix_bytes + masks + _table_bytes(shape, limits)
+    persistent += _RESERVE_BYTES + min(limits.memory_bytes // _RESERVE_SHARE, _MOST_RESERVE)
+    persistent += sum(shape.query_bytes(name) for name in resident)
+    persistent += NUM_BUFFERS * chunk * shape.curve.g1.affine_bytes
+    w, v = shape.witness_bytes, shape.row_bytes
+    return _Bytes(
+        # One witness more, where it can't be brought into Montgomery form in place.
+        synthesis=persistent + w + max(3 * v, w),
+        msm_h=persistent + w + (v if rows_apart else 3 * v),
+        commit=persistent + w + lists,
+    )
+
+
+def _largest_terms(shape: KeyShape, resident: frozenset[str], chunk: int) -> tuple[int, int]:
+    """Terms of the largest multiplication: over the H query, and over the others."""
+
+    def terms(name: str) -> int:
+        return shape.lengths[name] if name in resident else min(shape.lengths[name], chunk)
+
+    return terms("h"), max(terms(name) for name in _WITNESS_QUERIES)
+
+
+def _plan(
+    shape: KeyShape, limits: DeviceLimits, resident: frozenset[str], chunk: int
+) -> tuple[float, ResidencyPlan] | None:
+    """The plan for a choice with its cost, or None where it does not fit."""
+    limit = limits.memory_bytes
+    terms_h, terms = _largest_terms(shape, resident, chunk)
+    rows_apart = chunk > 0
+    need = _bytes(shape, limits, resident, chunk, rows_apart)
+    if not rows_apart and limit - need.msm_h < _GOOD_WORKSPACE * terms_h:
+        rows_apart = True
+        need = _bytes(shape, limits, resident, chunk, rows_apart)
+    msm_h, commit = limit - need.msm_h, limit - need.commit
+    fits = (
+        need.synthesis <= limit and msm_h >= _LEAST_WORKSPACE * terms_h and commit >= _LEAST_WORKSPACE * terms
+    )
+    if not fits:
+        return None
+    per_circuit = shape.witness_bytes + 3 * shape.row_bytes
+    spare = min(limit - need.synthesis, limit - need.msm_h - _LEAST_WORKSPACE * terms_h)
+    stages = {
+        "synthesis": need.synthesis, "ntt_h": need.synthesis,
+        "msm_h": need.msm_h + msm_h, "commit": need.commit + commit,
+    }  # fmt: skip
+    plan = ResidencyPlan(
+        resident=resident, chunk=chunk, buffer_bytes=chunk * shape.curve.g1.affine_bytes, rows_apart=rows_apart,
+        circuits=1 if chunk else 1 + max(0, spare) // per_circuit,
+        msm_h_bytes=msm_h, commit_bytes=commit, stages=MappingProxyType(stages),
+    )  # fmt: skip
+    return _cost(shape, plan, terms_h, terms), plan
+
+
+def _cost(shape: KeyShape, plan: ResidencyPlan, terms_h: int, terms: int) -> float:
+    """Nanoseconds that a proof takes beyond one with all memory: copies, cuts into chunks, small workspaces."""
+    total = 0.0
+    for name in plan.streamed:
+        hidden = _HIDDEN_COPY if name == "h" else 1.0
+        total += hidden * shape.query_bytes(name) / _COPY_BYTES_A_NS
+        total += _CHUNK_NS * -(-shape.lengths[name] // plan.chunk_length(shape.group(name)))
+    for count, workspace in ((terms_h, plan.msm_h_bytes), (terms, plan.commit_bytes)):
+        total += 0.1 * _TERM_NS * count * max(0.0, _GOOD_WORKSPACE * count / max(workspace, 1) - 1)
+    return total
+
+
+def _choices(shape: KeyShape) -> Iterator[tuple[frozenset[str], int]]:
+    """Every set of resident queries with every length of a chunk."""
+    longest = max(shape.query_bytes(name) for name in QUERY_ORDER) // shape.curve.g1.affine_bytes
+    yield frozenset(QUERY_ORDER), 0
+    for count in range(len(QUERY_ORDER) - 1, -1, -1):
+        for names in itertools.combinations(QUERY_ORDER, count):
+            for log_chunk in _LOG_CHUNKS:
+                yield frozenset(names), 1 << log_chunk
+                if 1 << log_chunk >= longest:
+                    break
+
+
+def _best(shape: KeyShape, limits: DeviceLimits) -> ResidencyPlan | None:
+    made = (_plan(shape, limits, resident, chunk) for resident, chunk in _choices(shape))
+    return min((one for one in made if one is not None), key=lambda one: one[0], default=(0.0, None))[1]
+
+
+def _fits(shape: KeyShape, limits: DeviceLimits) -> bool:
+    """Whether the choice that needs least fits: everything streamed, in the smallest chunks."""
+    return _plan(shape, limits, frozenset(), 1 << _LOG_CHUNKS[0]) is not None
+
+
+def smallest_limit(shape: KeyShape, limits: DeviceLimits) -> int:
+    """The least memory_bytes with which a proof of this shape can be made.
+
+    Args:
+        shape: Of the key.
+        limits: Of the device; its memory_bytes does not matter.
+    """
+    low, high = 0, 1 << 20
+    while not _fits(shape, replace(limits, memory_bytes=high)):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _fits(shape, replace(limits, memory_bytes=middle)) else (middle, high)
+    return high
+
+
+def plan_residency(shape: KeyShape, limits: DeviceLimits) -> ResidencyPlan:
+    """Decide what stays on the device.
+
+    Args:
+        shape: Of the key.
+        limits: Of the device: memory_bytes is what all arrays together may take.
+
+    Raises:
+        OutOfMemoryError: Not even two small buffers fit beside one proof's vectors.
+
+    Checked by: tests/prover/test_residency.py.
+    """
+    plan = _best(shape, limits)
+    if plan is None:
+        raise OutOfMemoryError(
+            f"a proof over 2^{shape.log_domain} rows with {shape.num_variables} variables needs at least "
+            f"{smallest_limit(shape, limits)} bytes of device memory, with the key streamed in small chunks",
+            limit=f"{limits.memory_bytes} bytes",
+            remedy="allow more memory, free the device, or prove a smaller circuit",
+        )
+    return plan
