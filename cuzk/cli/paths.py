@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 
 from cuzk.errors import InputError
@@ -85,14 +84,13 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     """Write several files; each appears complete, and none before all are on disk.
 
     Args:
-        files: Target -> content. Existing targets are replaced.
+        files: Target -> content, in the order in which they appear. Existing targets are replaced.
 
     Raises:
         InputError: A target cannot be written; then none of those not yet in place appears.
     """
-    from cuzk.formats import atomic_write
+    from cuzk.formats.atomic import atomic_files
 
-    with ExitStack() as stack:
-        # On the way out the files take their names one after the other; every byte is written before that.
-        for path, content in files.items():
-            stack.enter_context(atomic_write(path)).write(content)
+    with atomic_files(*files) as opened:
+        for file, content in zip(opened, files.values(), strict=True):
+            file.write(content)

@@ -147,13 +147,15 @@ def _from_powers(r1cs: R1CS, ptau: Path, device: Device, delta: int | None, root
 
 def _write(made: ProvingKey, key: Path, vkey: Path, force: bool) -> None:
     """Write both files; if the key cannot be written, the verifying key does not appear either."""
-    from cuzk.formats import atomic_write, save_cuzk_key, vkey_to_json
+    from cuzk.formats import vkey_to_json
+    from cuzk.formats.atomic import atomic_files
+    from cuzk.formats.cuzk_key import write_cuzk_key
     from cuzk.formats.json_proof import dump_json
     from cuzk.groth16.alpha_beta import alpha_beta_of
 
-    with atomic_write(vkey, overwrite=force) as file:
-        file.write(dump_json(vkey_to_json(made.verifying_key(), alpha_beta_of(made.curve))))
-        save_cuzk_key(key, made, overwrite=force)
+    with atomic_files(vkey, key, overwrite=force) as (vkey_file, key_file):
+        vkey_file.write(dump_json(vkey_to_json(made.verifying_key(), alpha_beta_of(made.curve))))
+        write_cuzk_key(key_file, made)
 
 
 def _report(made: ProvingKey, device: Device, key: Path, vkey: Path, seconds: float) -> dict[str, Any]:

@@ -68,17 +68,18 @@ def save_cuzk_key(path: PathLike, key: ProvingKey, *, overwrite: bool = False) -
         InputError: The target exists, or its directory is not writable.
     """
     with atomic_write(path, overwrite=overwrite) as file:
-        _write(file, key)
+        write_cuzk_key(file, key)
 
 
 def cuzk_key_to_bytes(key: ProvingKey) -> bytes:
     """The bytes of ``save_cuzk_key``."""
     buffer = io.BytesIO()
-    _write(buffer, key)
+    write_cuzk_key(buffer, key)
     return buffer.getvalue()
 
 
-def _write(file: BinaryIO, key: ProvingKey) -> None:
+def write_cuzk_key(file: BinaryIO, key: ProvingKey) -> None:
+    """Write the bytes of ``save_cuzk_key`` to an open file."""
     arrays = {
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")) for name, array in _arrays(key)
     }
