@@ -10,10 +10,10 @@ import py_arkworks_bls12381 as arkworks
 from cuzk.curves import GroupSpec
 from cuzk.errors import NotInSubgroupError, NotOnCurveError
 from cuzk.keys import VerifyingKey
-from cuzk.limbs import U64Array, points_to_ints
+from cuzk.limbs import AffinePoint, U64Array, points_to_ints
 from cuzk.proof import Proof
 
-__all__ = ["Bls12381Check"]
+__all__ = ["Bls12381Check", "arkworks_point"]
 
 
 class Bls12381Check:
@@ -88,16 +88,28 @@ def _combination(points: Sequence[Any], scalars: Sequence[int]) -> Any:
     return arkworks.G1Point.multiexp_unchecked(list(points), [arkworks.Scalar(value) for value in scalars])
 
 
+def arkworks_point(group: GroupSpec, point: AffinePoint) -> Any:
+    """A point of arkworks from affine ints, on the curve; None is infinity.
+
+    Raises:
+        ValueError: It is off the curve.
+    """
+    kind = arkworks.G1Point if group.degree == 1 else arkworks.G2Point
+    if point is None:
+        return kind.identity()
+    coordinates = point if group.degree == 1 else (*point[0], *point[1])
+    return kind.from_xy_bytes_unchecked_le(
+        b"".join(int(c).to_bytes(group.fp.nbytes, "little") for c in coordinates)
+    )
+
+
 def _parse(group: GroupSpec, value: U64Array) -> tuple[Any, str]:
     """An arkworks point, and what is wrong with it."""
     point = points_to_ints(group, value)[0]
     if point is None:
         return None, "the identity (point at infinity)"
-    kind = arkworks.G1Point if group.degree == 1 else arkworks.G2Point
-    coordinates = point if group.degree == 1 else (*point[0], *point[1])
-    raw = b"".join(int(c).to_bytes(group.fp.nbytes, "little") for c in coordinates)
     try:
-        parsed = kind.from_xy_bytes_unchecked_le(raw)
+        parsed = arkworks_point(group, point)
     except ValueError:
         return None, "off the curve"
     return parsed, "" if parsed.is_in_subgroup() else "outside the subgroup of order r"

@@ -85,13 +85,10 @@ def test_params_of_an_own_key(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_verification_key(curve: str, tmp_path: Path) -> None:
-    """The same file that snarkjs exports, except for the pairing on BLS12-381, which nobody reads."""
+    """The same file that snarkjs exports."""
     files = circuit(curve)
     export(files.zkey, "vkey", tmp_path / "vkey.json")
-    theirs = read_json(files.vkey)
-    if curve == BLS:
-        del theirs["vk_alphabeta_12"]
-    assert read_json(tmp_path / "vkey.json") == theirs
+    assert (tmp_path / "vkey.json").read_bytes() == files.vkey.read_bytes()
 
 
 def test_a_ceremony_is_kept_or_missed(tmp_path: Path) -> None:

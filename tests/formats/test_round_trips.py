@@ -15,7 +15,7 @@ import pytest
 
 from cuzk.curves import CURVES, RootConvention, get_curve
 from cuzk.device import get_device
-from cuzk.errors import InputError
+from cuzk.errors import InputError, InternalError
 from cuzk.formats import (
     cuzk_key_from_bytes,
     cuzk_key_to_bytes,
@@ -138,7 +138,9 @@ def test_damaged_bytes_of_an_own_key(rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", sorted((DATA / "bn128").glob("*/vkey.json")), ids=lambda path: path.parent.name
+    "path",
+    sorted(DATA.glob("*/*/vkey.json")),
+    ids=lambda path: f"{path.parent.parent.name}-{path.parent.name}",
 )
 def test_verification_key_of_snarkjs(path: Path) -> None:
     """With the precomputed pairing our file is snarkjs's, byte for byte."""
@@ -146,7 +148,12 @@ def test_verification_key_of_snarkjs(path: Path) -> None:
     assert dump_json(vkey_to_json(made, alpha_beta_of(made.curve))) == path.read_bytes()
 
 
-def test_the_pairing_is_left_out_where_it_cannot_be_had() -> None:
-    assert alpha_beta_of(get_curve("bls12_381")) is None
+def test_a_curve_without_a_pairing_has_none_to_write() -> None:
+    assert alpha_beta_of(get_curve("toy")) is None
+
+
+def test_a_library_that_prints_otherwise_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     made = load_vkey(DATA / "bls12381" / "product" / "vkey.json")
-    assert "vk_alphabeta_12" not in vkey_to_json(made, alpha_beta_of(made.curve))
+    monkeypatch.setattr("cuzk.groth16.alpha_beta._coordinates", lambda _: [0] * 11 + [1])
+    with pytest.raises(InternalError, match="form"):
+        vkey_to_json(made, alpha_beta_of(made.curve))

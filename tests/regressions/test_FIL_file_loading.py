@@ -35,15 +35,18 @@ from cuzk.formats import (
     load_zkey,
     parse_vkey,
     proof_to_json,
+    read_ceremony,
     save_cuzk_key,
     save_params,
     save_proof,
     save_public,
     save_vk,
     save_vkey,
+    save_zkey,
     vkey_to_json,
 )
 from cuzk.groth16 import setup, verify
+from cuzk.groth16.alpha_beta import alpha_beta_of
 from cuzk.groth16.prover import Prover
 from cuzk.keys import H_FORMS
 from cuzk.relation import R1CS
@@ -229,12 +232,13 @@ def test_fil_09_the_width_of_the_field_is_the_headers(curve_name: str, tmp_path:
         stored = le(prime, max(width if width < 100 else 32, 1))
         header = le(width, 4) + stored + struct.pack("<IIIIQI", 4, 1, 0, 2, 6, 1)
         path.write_bytes(container(b"r1cs", 1, replaced(r1cs_sections(curve), 1, header)))
-        with pytest.raises(CuzkError):
+        with pytest.raises(CuzkError, match="field"):
             load_r1cs(path)
-        sections = [(1, header[: 4 + width] + le(1, 4)), (2, le(1, max(width, 1) % 99))]
-        path.write_bytes(container(b"wtns", 2, sections))
-        with pytest.raises(CuzkError):
-            load_witness(path)
+        for value_bytes in (max(width, 1) % 99, n8):  # as wide as the header says, and as the curve has them
+            sections = [(1, header[: 4 + width] + le(1, 4)), (2, le(1, value_bytes))]
+            path.write_bytes(container(b"wtns", 2, sections))
+            with pytest.raises(CuzkError, match="field"):
+                load_witness(path)
     for value in (curve.r - 1, 1 << 8 * 31, 0, 1):
         row = le(1, 4) + le(2, 4) + le(value % curve.r, n8)
         body = row + le(0, 4) * 2
@@ -285,6 +289,14 @@ def test_fil_11_both_ways_with_snarkjs_files(curve_name: str, tmp_path: Path) ->
     known = json.loads((f.folder / "vkey.json").read_text(encoding="utf-8"))
     known.pop("vk_alphabeta_12")
     assert json.loads((tmp_path / "vk.json").read_text(encoding="utf-8")) == known
+    save_vkey(tmp_path / "whole.json", again.verifying_key(), alpha_beta_of(again.curve))
+    assert (tmp_path / "whole.json").read_bytes() == (f.folder / "vkey.json").read_bytes()
+    save_zkey(tmp_path / "k.zkey", again, ceremony=read_ceremony(f.path("zkey")))
+    assert (tmp_path / "k.zkey").stat().st_size == f.path("zkey").stat().st_size
+    one, other = (
+        oracle_parsers.parse_zkey(path.read_bytes()) for path in (tmp_path / "k.zkey", f.path("zkey"))
+    )
+    assert (one.params, one.key) == (other.params, other.key)
     assert (tmp_path / "proof.json").read_bytes() == (f.folder / "proof.json").read_bytes().rstrip(b"\n")
     assert load_vkey(tmp_path / "vk.json").num_public == f.vkey.num_public
     assert load_proof(tmp_path / "proof.json") == f.proof
