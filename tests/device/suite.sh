@@ -16,7 +16,7 @@ fi
 nvidia-smi --query-gpu=name,driver_version,clocks.sm --format=csv,noheader | tee "$out/gpu.txt" || true
 start=$SECONDS
 if ! python3 -c 'from cuzk.device import get_device; get_device("emu"); get_device("cpu")' 2> /dev/null || [[ -d build/device ]]; then
-    python3 -m tests.device.build_all > "$out/nvrtc.log" 2>&1 & # the compilers run side by side
+    python3 -m tests.device.build_all --json "$out/build.json" > "$out/nvrtc.log" 2>&1 & # the compilers run side by side
     cmake -S . -B build/device -G Ninja -DPython_EXECUTABLE="$(command -v python3)" \
         -Dnanobind_DIR="$(python3 -m nanobind --cmake_dir)" > "$out/build.log"
     cmake --build build/device >> "$out/build.log" 2>&1 || { tail -40 "$out/build.log"; exit 1; }

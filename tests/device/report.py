@@ -1,0 +1,184 @@
+"""Turns results of a device run into the tables of docs/performance.md: figure, floor, target, met or missed.
+
+python -m tests.device.report suite.json [timings.json proofs.json ...]
+
+Takes what suite.py collects, and single files of timings, proofs, startup, build_all, smoke and sanitize.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_TITLES = {
+    "ntt": "Transforms in Fr, in place, to bit-reversed order",
+    "msm_g1": "G1 sums, uniform scalars",
+    "msm_g2": "G2 sums, uniform scalars",
+    "sparse_g1": "G1 sums, 60% zeros, 30% ones, 10% random",
+    "sparse_g2": "G2 sums, 60% zeros, 30% ones, 10% random",
+    "batch_add": "Sum of all bases",
+}
+Row = dict[str, Any]
+
+
+def verdict(row: Row) -> str:
+    """What a row says of its target."""
+    if "pass" not in row:
+        return "-"
+    return "met" if row["pass"] else "**missed**"
+
+
+def number(value: Any) -> str:
+    """A figure with three significant digits or more; a dash for none."""
+    if value is None:
+        return "-"
+    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}" if value >= 1 else f"{value:.3g}"
+
+
+def times(row: Row) -> str:
+    """Median and spread, milliseconds."""
+    return f"{number(row['median_ms'])} ({number(row['min_ms'])} to {number(row['max_ms'])})"
+
+
+def ratio(row: Row, other: str) -> str:
+    """The row's median over another figure of it."""
+    return f"{row['median_ms'] / row[other]:.2f}" if row.get(other) else "-"
+
+
+def table(head: list[str], rows: list[list[str]]) -> Iterator[str]:
+    """Lines of a Markdown table."""
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def timing_tables(rows: list[Row]) -> Iterator[str]:
+    """One table per family of kernels."""
+    for family in dict.fromkeys(row["family"] for row in rows):
+        yield f"### {_TITLES.get(family, family)}"
+        yield ""
+        lines, floors = [], []
+        for row in (r for r in rows if r["family"] == family):
+            name = [str(row["log_n"]), row.get("variant", "")]
+            if "median_ms" not in row:
+                lines.append([*name, str(row.get("skipped") or row.get("error")), *["-"] * 5])
+                continue
+            memory = f"{row['work_bytes'] / 2**20:.0f}"
+            floor = (
+                f"{number(row.get('floor_ms'))} (x {ratio(row, 'floor_ms')})" if row.get("floor_ms") else "-"
+            )
+            peer = f"{number(row.get('peer_ms'))} (x {ratio(row, 'peer_ms')})" if row.get("peer_ms") else "-"
+            lines.append([*name, times(row), floor, peer, number(row.get("target_ms")), verdict(row), memory])
+            floors.append(f"2^{row['log_n']} {row['floor_of']}" if row.get("floor_of") else "")
+        head = ["log2 n", "run", "ms, median (least to most)", "floor", "sppark", "target", "", "scratch MiB"]
+        yield from table(head, lines)
+        if any(floors):
+            yield "Floors: " + "; ".join(dict.fromkeys(filter(None, floors))) + "."
+            yield ""
+
+
+def proof_tables(rows: list[Row]) -> Iterator[str]:
+    """Whole proofs, then where the time goes."""
+    done = [row for row in rows if "median_ms" in row]
+    lines = []
+    for row in rows:
+        name = [str(row["log_domain"]), row["curve"], "dense" if row["dense"] else "PoRep"]
+        if "median_ms" not in row:
+            lines.append([*name, str(row.get("skipped") or row.get("error")), *["-"] * 6])
+            continue
+        targets = f"{number(row.get('target_ms'))}; six {number(row.get('six_target_ms'))}"
+        peers = f"{number(row.get('peer_ms'))}; pipelined {number(row.get('six_peer_ms'))}"
+        memory = [f"{row[key] / 2**30:.2f}" for key in ("device_bytes", "host_peak_bytes")]
+        six = number(row["six_in_a_row_ms_each"])
+        lines.append([*name, times(row), six, targets, verdict(row), peers, *memory])
+    head = ["log2 domain", "curve", "values", "a proof, ms", "six in a row, ms each", "target", "", "supraseal-c2",
+            "device GiB", "host GiB"]  # fmt: skip
+    yield "### Whole proofs"
+    yield ""
+    yield from table(head, lines)
+    phases = list(dict.fromkeys(phase for row in done for phase in row["phases"]))
+    if phases:
+        yield "Phases, ms, medians:"
+        yield ""
+        columns = [f"2^{r['log_domain']} {r['curve']}{' dense' if r['dense'] else ''}" for r in done]
+        cells = [[p, *(number(r["phases"].get(p, {}).get("median_ms")) for r in done)] for p in phases]
+        yield from table(["phase", *columns], cells)
+
+
+def startup_lines(rows: list[Row]) -> Iterator[str]:
+    """Start-up with cached kernels."""
+    ordered = sorted(rows, key=lambda row: float(row["ready"]))
+    middle = ordered[len(ordered) // 2]
+    points = ", ".join(
+        f"{p} {middle[p]:.2f} s" for p in ("imports", "device", "kernels", "ready", "first_proof")
+    )
+    met = "met" if middle["ready"] <= middle["limit_s"] else "**missed**"
+    yield f"A new process, kernels cached, key of 2^{middle['log_domain']}: {points} (median of {len(rows)}; "
+    yield f"limit for ready {middle['limit_s']:g} s: {met})."
+    yield ""
+
+
+def other_lines(data: Row) -> Iterator[str]:
+    """Builds, comparisons and sanitizer runs."""
+    rows = data["rows"]
+    if "seconds" in data and "compiled" in data:
+        yield f"First build: {data['compiled']} modules for sm_{data['arch']} in {data['seconds']:.1f} s on "
+        yield f"{data['cores']} cores (limit {data['limit_s']:g} s on 16)."
+    elif "skipped" in data:
+        yield f"Skipped: {data['skipped']}."
+    elif rows and "bad" in rows[0]:
+        bad = sum(bool(row["bad"]) for row in rows)
+        yield f"Kernels: {data.get('kernels', '?')} launched in {len(rows)} cases; {bad} cases differ from the hosts."
+    elif rows and "outcome" in rows[0]:
+        yield "compute-sanitizer: " + ", ".join(f"{r['tool']} {r['outcome']}" for r in rows) + "."
+    yield ""
+
+
+def sections(data: Row) -> Iterator[str]:
+    """All that one file says."""
+    if "parts" in data:
+        parts = data["parts"].items()
+        yield f"Device: {data['gpu']}. Sources: {data['tree']}."
+        yield ""
+        yield from table(
+            ["part", "outcome", "s"], [[name, p["outcome"], str(p.get("seconds", "-"))] for name, p in parts]
+        )
+        timings = [part["results"] for _, part in parts if part["results"]]
+        proofs = [r for d in timings for r in d.get("rows", ()) if "log_domain" in r and "curve" in r]
+        if proofs:
+            yield from proof_tables(proofs)
+        for results in timings:
+            if "counts" in results:
+                yield f"Tests: {json.dumps(results['counts'])}."
+                yield ""
+            elif not any("curve" in row for row in results["rows"]):
+                yield from sections(results)
+        return
+    rows = data["rows"]
+    if rows and "family" in rows[0]:
+        yield from timing_tables(rows)
+    elif rows and "curve" in rows[0]:
+        yield from proof_tables(rows)
+    elif rows and "ready" in rows[0]:
+        yield from startup_lines(rows)
+    else:
+        yield from other_lines(data)
+
+
+def main() -> int:
+    """Entry point; returns the exit code."""
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        print(__doc__)
+        return 2
+    for name in sys.argv[1:]:
+        print("\n".join(sections(json.loads(Path(name).read_text(encoding="utf-8")))))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
