@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuzk.cli.checked_keys import Checked, content_digest, recall, remember
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
 from cuzk.cli.key_files import KeyArgument
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
-from cuzk.cli.output import json_names, print_facts, print_json
+from cuzk.cli.output import json_names, note, print_facts, print_json
 from cuzk.cli.paths import check_inputs
 from cuzk.errors import FormatError, NotInSubgroupError
+
+if TYPE_CHECKING:
+    from cuzk.device import Device
+    from cuzk.keys import ProvingKey
 
 __all__ = ["CHECK_EXAMPLES", "INFO_EXAMPLES", "key_check", "key_info"]
 
@@ -48,32 +53,48 @@ def key_check(
         ),
     ] = None,
     device: DeviceOption = "auto",
+    force: Annotated[
+        bool, typer.Option("--force", help="Check the points again, although this content passed before.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Check a key in full: every point on the curve and in the subgroup, nothing degenerate.
 
-    A key that nobody contributed to (delta = gamma) is refused. That a key was made honestly, only the
-    transcript of its ceremony can show: `snarkjs zkey verify`.
+    What passed is remembered by the file's content: the next check of it, and `cuzk prove`, need not look at
+    every point again. A key that nobody contributed to (delta = gamma) is refused. That a key was made
+    honestly, only the transcript of its ceremony can show: `snarkjs zkey verify`.
     """
     check_device_name(device)
     _require_key(key)
     check_inputs({"--circuit": circuit})
     start = time.perf_counter()
     where = open_device(device)
-    from cuzk.cli.loading import curve_checker, load_proving_key, subgroup_checker
+    from cuzk.cli.loading import load_proving_key
     from cuzk.formats import load_r1cs
 
     r1cs = None if circuit is None else load_r1cs(circuit)
-    loaded = load_proving_key(key, where, circuit=r1cs, strict=True, quiet=True)
-    # Of a cuzk key too: a checksum says what was written, not that it was right.
-    loaded.check_points(curve_checker(where))
-    loaded.check_points(subgroup_checker(where), NotInSubgroupError)
+    before = None if force else recall(key)
+    digest = content_digest(key) if before is None else before.digest
+    loaded = load_proving_key(key, where, circuit=r1cs, strict=True, quiet=True, check_curve=False)
     checks = [*_ALWAYS, "points on the curve", "points in the subgroup"]
     if r1cs is not None:
         loaded.check_circuit(r1cs)
         checks.append("made for this circuit")
     num_points = sum(points.nbytes // group.affine_bytes for _, group, points in loaded.points())
-    _print(key, where.name, checks, num_points, time.perf_counter() - start, as_json)
+    if before is None:
+        _check_every_point(loaded, where)
+        problem = remember(key, digest, num_points)
+        if problem:
+            note(f"this check cannot be remembered: {problem}")
+    _print(key, where.name, checks, num_points, time.perf_counter() - start, before, digest, as_json)
+
+
+def _check_every_point(key: ProvingKey, device: Device) -> None:
+    """Of a cuzk key too: a checksum says what was written, not that it was right."""
+    from cuzk.cli.loading import curve_checker, subgroup_checker
+
+    key.check_points(curve_checker(device))
+    key.check_points(subgroup_checker(device), NotInSubgroupError)
 
 
 def _require_key(path: Path) -> None:
@@ -88,13 +109,32 @@ def _require_key(path: Path) -> None:
         )  # fmt: skip
 
 
-def _print(key: Path, device: str, checks: list[str], num_points: int, seconds: float, as_json: bool) -> None:
-    report: dict[str, Any] = {
-        "key": str(key), "valid": True, "points": num_points, "device": device, "seconds": round(seconds, 3)
-    }  # fmt: skip
+def _print(
+    key: Path,
+    device: str,
+    checks: list[str],
+    num_points: int,
+    seconds: float,
+    before: Checked | None,
+    digest: str,
+    as_json: bool,
+) -> None:
     if as_json:
-        print_json(report | {"checks": checks})
+        print_json(
+            {
+                "key": str(key), "valid": True, "points": num_points, "device": device,
+                "seconds": round(seconds, 3), "checks": checks, "blake2b": digest,
+                "points_checked": "now" if before is None else before.when,
+            }
+        )  # fmt: skip
         return
     for check in checks:
-        print(f"ok  {check}")
-    print(f"{key}: passed, {num_points} points on {device} in {seconds:.2f} s")
+        remembered = before is not None and check.startswith("points ")
+        print(f"ok  {check}{', as checked before' if remembered else ''}")
+    if before is None:
+        print(f"{key}: passed, {num_points} points on {device} in {seconds:.2f} s")
+    else:
+        print(
+            f"{key}: passed in {seconds:.2f} s; this content had its {before.points} points checked on "
+            f"{before.when[:10]} by {before.by} (--force checks them again)"
+        )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cuzk.cli.checked_keys import recall
 from cuzk.cli.output import note
 from cuzk.errors import InputError, NotInSubgroupError
 
@@ -72,8 +73,8 @@ def note_conversion(key: ProvingKey, h_form: str | None) -> None:
 def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Device) -> ProvingKey:
     """Read a key of any kind for writing it in another form.
 
-    A key that was not made here has every point checked, also for the subgroup: the new file will be taken
-    as checked. With a circuit the key is checked to be its, and gets its matrix C.
+    A key that was not made here has every point checked, also for the subgroup, unless `cuzk key check` did so
+    before: the new file will be taken as checked. With a circuit the key is checked to be its, and gets its matrix C.
 
     Raises:
         InputError: The key fails a check, or is a .params without its circuit.
@@ -85,10 +86,10 @@ def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Devic
     kind = detect(key)
     if kind == "params" and r1cs is not None:
         loaded = load_params(key, r1cs, root_convention=file_roots)  # type: ignore[arg-type]
-        loaded.check_points(curve_checker(device))
     else:
-        loaded = load_proving_key(key, device, circuit=r1cs, quiet=True)
-    if kind != "cuzk_key":
+        loaded = load_proving_key(key, device, circuit=r1cs, quiet=True, check_curve=False)
+    if kind != "cuzk_key" and recall(key) is None:
+        loaded.check_points(curve_checker(device))
         loaded.check_points(subgroup_checker(device), NotInSubgroupError)
         note(f"{key}: all points are on the curve and in the subgroup")
     return loaded if r1cs is None else loaded.with_circuit(r1cs)

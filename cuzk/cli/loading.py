@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuzk.cli.checked_keys import recall
 from cuzk.cli.output import note
 from cuzk.errors import CurveMismatchError
 
@@ -43,12 +44,19 @@ def load_kernels(device: Device, curve: Curve, recorder: Recorder) -> None:
 
 
 def load_proving_key(
-    path: Path, device: Device, *, circuit: R1CS | None = None, strict: bool = False, quiet: bool = False
+    path: Path,
+    device: Device,
+    *,
+    circuit: R1CS | None = None,
+    strict: bool = False,
+    quiet: bool = False,
+    check_curve: bool = True,
 ) -> ProvingKey:
     """Read a proving key and check its points as far as its origin asks for.
 
     A key of our own format is compared with its checksums, all of it. Of any other key every point is checked
-    to be on the curve; the subgroup is not checked here, which a line on stderr says.
+    to be on the curve; the subgroup is not checked here, which a line on stderr says. Neither is needed where
+    `cuzk key check` has passed this very content before.
 
     Args:
         path: A .zkey, a .params or a cuzk key.
@@ -56,6 +64,7 @@ def load_proving_key(
         circuit: The circuit, which a .params needs.
         strict: Refuse a key that nobody contributed to.
         quiet: Leave out the line.
+        check_curve: Leave out the check of points, too, where False.
 
     Raises:
         FormatError: Not a key, or damaged.
@@ -67,6 +76,8 @@ def load_proving_key(
     if detect(path) == "cuzk_key":
         return load_cuzk_key(path, verify="all", strict=strict)
     key = load_key(path, circuit=circuit, strict=strict)
+    if not check_curve or recall(path) is not None:
+        return key
     key.check_points(curve_checker(device))
     if not quiet:
         note(

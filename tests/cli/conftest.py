@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import cuzk.device
@@ -11,3 +13,11 @@ import cuzk.device
 def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make ``--device auto`` the cpu, so that a run says the same on every machine."""
     monkeypatch.setattr(cuzk.device, "cuda_available", lambda: False)
+
+
+@pytest.fixture(autouse=True)
+def checked_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where ``cuzk key check`` remembers: a folder of the test's own, not the user's."""
+    folder = tmp_path_factory.mktemp("cache") / "checked_keys"
+    monkeypatch.setattr("cuzk.cli.checked_keys.folder", lambda: folder)
+    return folder

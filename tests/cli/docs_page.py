@@ -7,6 +7,7 @@ runs every command of the page and puts what it prints in place of what the page
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -95,7 +96,10 @@ def main() -> None:
 
         def run(block: Block) -> str:
             command = [sys.executable, "-m", "cuzk", *block.words[1:]]
-            done = subprocess.run(command, cwd=name, capture_output=True, text=True, check=False)
+            environment = os.environ | {"XDG_CACHE_HOME": str(Path(name) / "cache")}
+            done = subprocess.run(
+                command, cwd=name, capture_output=True, text=True, check=False, env=environment
+            )
             if done.returncode != block.code:
                 sys.exit(
                     f"{shlex.join(block.words)} ended with {done.returncode}:\n{done.stderr}{done.stdout}"
