@@ -8,7 +8,7 @@ proof as soon as the caller says so.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 
 from cuzk.curves import GroupSpec
@@ -93,13 +93,15 @@ class KeyStream:
         self._free = [device.mark() for _ in self._buffers]
         # The chunk that is on its way or there: its place in the order, its buffer and the end of its copy.
         self._staged: tuple[int, int, Ticket] | None = None
+        # The buffer of the chunk that was handed out last: the next copy takes the other.
+        self._last_slot = 1
 
     def begin(self) -> None:
         """Start to copy the first chunk of a proof, if it is not on its way yet."""
         if self._staged is None or self._staged[0] != 0:
             self._stage(0)
 
-    def feed(self, name: str) -> Iterator[Chunk]:
+    def feed(self, name: str) -> Generator[Chunk, None, None]:
         """The chunks of a query, each to be used in kernels that are launched before the next is asked for."""
         places = [place for place, piece in enumerate(self._pieces) if piece.query.name == name]
         if not places:
@@ -114,23 +116,24 @@ class KeyStream:
         if self._staged is None:
             raise InternalError("a chunk that was just staged is gone")
         _, slot, ticket = self._staged
-        self._staged = None  # if the caller gives up, nothing is taken for staged
+        self._staged, self._last_slot = None, slot
         piece = self._pieces[place]
         self.device.wait(ticket)
-        ahead = functools.partial(self._ahead, place + 1, 1 - slot)
+        ahead = functools.partial(self._ahead, place + 1)
         try:
             yield Chunk(piece.first, piece.last, self._view(slot, piece), ahead)
         finally:
             self._free[slot] = self.device.mark()
         ahead()
 
-    def _ahead(self, place: int, slot: int) -> None:
+    def _ahead(self, place: int) -> None:
         """Start the copy of a chunk, unless it is on its way or there is none."""
         if place < len(self._pieces) and self._staged is None:
-            self._stage(place, slot)
+            self._stage(place)
 
-    def _stage(self, place: int, slot: int = 0) -> None:
+    def _stage(self, place: int) -> None:
         """Start a copy; it waits for the last launch that reads its buffer."""
+        slot = 1 - self._last_slot
         piece = self._pieces[place]
         bases = piece.query.bases[piece.first : piece.last]
         ticket = self.device.stage(bases, self._view(slot, piece), after=self._free[slot])

@@ -104,6 +104,7 @@ class ResidencyPlan:
         msm_h_bytes: Bytes left to lists and buckets over the H query.
         commit_bytes: The same over the other queries.
         stages: Stage -> planned bytes, workspace and reserve included. The greatest is at most the limit.
+        cost: Estimated time that a proof takes beyond one with memory for everything, nanoseconds.
     """
 
     resident: frozenset[str]
@@ -114,6 +115,7 @@ class ResidencyPlan:
     msm_h_bytes: int
     commit_bytes: int
     stages: Mapping[str, int]
+    cost: float = 0.0
 
     @property
     def streamed(self) -> tuple[str, ...]:
@@ -180,8 +182,8 @@ def _largest_terms(shape: KeyShape, resident: frozenset[str], chunk: int) -> tup
 
 def _plan(
     shape: KeyShape, limits: DeviceLimits, resident: frozenset[str], chunk: int
-) -> tuple[float, ResidencyPlan] | None:
-    """The plan for a choice with its cost, or None where it does not fit."""
+) -> ResidencyPlan | None:
+    """The plan for a choice, or None where it does not fit."""
     limit = limits.memory_bytes
     terms_h, terms = _largest_terms(shape, resident, chunk)
     rows_apart = chunk > 0
@@ -206,7 +208,7 @@ def _plan(
         circuits=1 if chunk else 1 + max(0, spare) // per_circuit,
         msm_h_bytes=msm_h, commit_bytes=commit, stages=MappingProxyType(stages),
     )  # fmt: skip
-    return _cost(shape, plan, terms_h, terms), plan
+    return replace(plan, cost=_cost(shape, plan, terms_h, terms))
 
 
 def _cost(shape: KeyShape, plan: ResidencyPlan, terms_h: int, terms: int) -> float:
@@ -235,12 +237,13 @@ def _choices(shape: KeyShape) -> Iterator[tuple[frozenset[str], int]]:
 
 def _best(shape: KeyShape, limits: DeviceLimits) -> ResidencyPlan | None:
     made = (_plan(shape, limits, resident, chunk) for resident, chunk in _choices(shape))
-    return min((one for one in made if one is not None), key=lambda one: one[0], default=(0.0, None))[1]
+    return min((plan for plan in made if plan is not None), key=lambda plan: plan.cost, default=None)
 
 
 def _fits(shape: KeyShape, limits: DeviceLimits) -> bool:
-    """Whether the choice that needs least fits: everything streamed, in the smallest chunks."""
-    return _plan(shape, limits, frozenset(), 1 << _LOG_CHUNKS[0]) is not None
+    """Whether anything fits: all streamed in the smallest chunks, or all resident, which takes no buffers."""
+    least = (frozenset[str](), 1 << _LOG_CHUNKS[0]), (frozenset(QUERY_ORDER), 0)
+    return any(_plan(shape, limits, *choice) is not None for choice in least)
 
 
 def smallest_limit(shape: KeyShape, limits: DeviceLimits) -> int:
@@ -275,7 +278,7 @@ def plan_residency(shape: KeyShape, limits: DeviceLimits) -> ResidencyPlan:
     if plan is None:
         raise OutOfMemoryError(
             f"a proof over 2^{shape.log_domain} rows with {shape.num_variables} variables needs at least "
-            f"{smallest_limit(shape, limits)} bytes of device memory, with the key streamed in small chunks",
+            f"{smallest_limit(shape, limits)} bytes of device memory, whatever is streamed",
             limit=f"{limits.memory_bytes} bytes",
             remedy="allow more memory, free the device, or prove a smaller circuit",
         )

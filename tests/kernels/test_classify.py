@@ -6,6 +6,7 @@ edge, lists out of order, counts of one chunk added to another, a mask that drop
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 
@@ -17,7 +18,7 @@ from cuzk.curves import Curve, get_curve
 from cuzk.device import Device
 from cuzk.errors import ShapeError
 from cuzk.limbs import ints_to_limbs
-from cuzk.ops.classify import classify
+from cuzk.ops.classify import classify, classify_parts
 from tests.kernels.fr_support import SCHEDULES, curve_device_pairs, launch_sizes, open_device, pair_id, put
 
 everywhere = pytest.mark.parametrize(("curve", "device_name"), curve_device_pairs(), ids=pair_id)
@@ -88,6 +89,31 @@ def test_skip(device_name: str, rng: random.Random) -> None:
     values = [rng.choice([0, 1, 5]) for _ in range(2000)]
     for skip in ([0] * 2000, [1] * 2000, [255] * 2000, [rng.choice([0, 0, 128]) for _ in range(2000)]):
         check(open_device(device_name), TOY, values, skip)
+
+
+@pytest.mark.parametrize("device_name", [*SCHEDULES, "cpu"])
+def test_parts_of_a_vector(device_name: str, rng: random.Random) -> None:
+    """Each part counts from its own start, whatever stands in the others; with one download for all."""
+    device = open_device(device_name)
+    values = [rng.choice([0, 1, 1, 6]) for _ in range(3000)]
+    mask = [rng.choice([0, 0, 1]) for _ in values]
+    scalars, skip = put(device, TOY, values), device.upload(np.array(mask, np.uint8))
+    edges = [0, 1, 1, 900, 2924, 3000]
+    parts = [(first, last, masked) for first, last in itertools.pairwise(edges) for masked in (False, True)]
+    device.reset_counters()
+    found = classify_parts(
+        device,
+        TOY,
+        [(scalars[first:last], skip[first:last] if masked else None) for first, last, masked in parts],
+    )
+    downloads = device.counters()["bytes_down"]
+    assert 0 < downloads <= 4 * sum(2 * (1 + (last - first) // 32) + 1 for first, last, _ in parts)
+    for (first, last, masked), one in zip(parts, found, strict=True):
+        kept = [0 if masked and mask[i] else values[i] for i in range(first, last)]
+        assert device.download(one.ones).tolist() == [i for i, v in enumerate(kept) if v == 1]
+        assert device.download(one.others).tolist() == [i for i, v in enumerate(kept) if v > 1]
+        assert one.num_zeros == kept.count(0)
+    assert classify_parts(device, TOY, []) == []
 
 
 def test_bad_input_is_refused() -> None:

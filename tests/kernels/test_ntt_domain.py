@@ -13,9 +13,10 @@ import pytest
 from cuzk_oracles import ntt as oracle
 
 from cuzk.curves import ROOT_CONVENTIONS, Curve, get_curve
+from cuzk.device import get_device
 from cuzk.errors import RangeError
 from cuzk.ops.lagrange import lagrange_at
-from cuzk.ops.ntt import Domain, ntt
+from cuzk.ops.ntt import Domain, Order, ntt, prepare
 from tests.kernels.fr_support import curve_device_pairs, get, open_device, pair_id, put
 
 everywhere = pytest.mark.parametrize(("curve", "device_name"), curve_device_pairs(), ids=pair_id)
@@ -52,6 +53,30 @@ def test_twist_tables(bits: int | None, scaled: bool) -> None:
     else:
         mask = (1 << tables.bits) - 1
         assert [outer[i >> tables.bits] * inner[i & mask] % r for i in range(64)] == expected
+
+
+@pytest.mark.parametrize("device_name", ["cpu", "emu"])
+@pytest.mark.parametrize("log_n", [0, 1, 5, 11])
+@pytest.mark.parametrize("coset", [None, 7])
+@pytest.mark.parametrize("inverse", [False, True])
+@pytest.mark.parametrize("order", ["nat", "rev"])
+def test_prepared_transforms_allocate_nothing(
+    device_name: str, log_n: int, coset: int | None, inverse: bool, order: Order
+) -> None:
+    """After prepare() a transform in place, of one vector or three, takes no memory; before it, it does."""
+    device, domain = get_device(device_name, memory_limit=1 << 22), Domain(BN254, log_n)
+    x = device.alloc((3, domain.size, BN254.fr.limbs), zero=True)
+    before = device.memory().allocations
+    prepare(device, domain, inverse=inverse, coset=coset, order_in=order)
+    prepared = device.memory()
+    assert prepared.allocations > before
+    prepare(device, domain, inverse=inverse, coset=coset, order_in=order)
+    out: Order = "rev" if order == "nat" else "nat"
+    for vectors in (x[0], x):
+        ntt(device, domain, vectors, inverse=inverse, coset=coset, order_in=order, order_out=out, out=vectors)
+    after = device.memory()
+    assert after.used == prepared.used
+    assert after.allocations == prepared.allocations
 
 
 def test_many_cosets_of_one_domain(rng: random.Random) -> None:

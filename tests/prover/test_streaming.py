@@ -1,0 +1,272 @@
+"""Keys that do not fit: the same proof bytes under every limit, within the limit, with the chunks in the events.
+
+Would catch: a chunk's scalars or indices that belong to another, bases left out or taken twice at a border, a buffer
+overwritten while it is read or read before it is filled, memory beyond the limit, a key that is streamed in silence or
+not at all.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cuzk.device import Device, Ticket, get_device
+from cuzk.device.host import CpuDevice
+from cuzk.errors import InternalError, OutOfMemoryError, UnsatisfiedError
+from cuzk.groth16 import Prover
+from cuzk.groth16.key_stream import KeyStream, StreamedQuery
+from cuzk.groth16.residency import QUERY_ORDER, KeyShape, plan_residency, smallest_limit
+from cuzk.keys import HForm
+from cuzk.proof import Proof
+from cuzk.telemetry import Event, Recorder
+from cuzk.witness import Witness
+from tests.prover.support import blinding, device, key, workload
+from tests.workloads import Workload
+
+#: Between the least memory that will do and that in which everything fits.
+SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.95)
+
+
+@functools.cache
+def resident_proof(load: Workload, form: HForm) -> Proof:
+    """The proof of a prover with all the memory it wants."""
+    return Prover(key(load, form), device("cpu")).prove(load.witness, blinding=blinding(load.curve))
+
+
+def limits_of(load: Workload, form: HForm, spec: str) -> list[int]:
+    """Limits with which some or all queries are streamed, every plan once, and one with which none is."""
+    limits = device(spec).limits
+    shape = KeyShape.of(key(load, form), limits)
+    least = smallest_limit(shape, limits)
+    most = least
+    while plan_residency(shape, limits_with(limits, most)).streamed:
+        most += most // 50
+    candidates = [least + int(share * (most - least)) for share in SHARES]
+    plans = {}
+    for limit in candidates:
+        plan = plan_residency(shape, limits_with(limits, limit))
+        plans[plan.resident, plan.chunk] = limit
+    return [*plans.values(), most + 1024]
+
+
+def limits_with(limits: Any, memory_bytes: int) -> Any:
+    """The same device with another amount of memory."""
+    return type(limits)(**{**vars(limits), "memory_bytes": memory_bytes})
+
+
+def open_limited(spec: str, limit: int) -> Device:
+    """A device with a limit; rounded up to what its account counts in."""
+    return get_device(spec, memory_limit=-(-limit // 512) * 512)
+
+
+CASES = [
+    ("cpu", "random", "toy", 900, "odd_lagrange"),
+    ("cpu", "random", "bls12_381", 300, "odd_lagrange"),
+    ("cpu", "bits", "bls12_381", 900, "monomial"),
+    ("cpu", "bits", "bn254", 900, "odd_lagrange"),
+    ("cpu", "mimc", "bn254", 1400, "monomial"),
+    ("emu", "random", "toy", 500, "odd_lagrange"),
+    ("emu", "bits", "toy", 500, "monomial"),
+    ("emu", "bits", "bls12_381", 100, "odd_lagrange"),
+    ("emu", "random", "bn254", 100, "monomial"),
+]
+
+
+@pytest.mark.parametrize(("spec", "kind", "curve", "size", "form"), CASES)
+def test_same_bytes_under_every_limit(spec: str, kind: str, curve: str, size: int, form: HForm) -> None:
+    """Some or all queries streamed, in long and short chunks; the account says that the limit was kept."""
+    load = workload(kind, curve, size)
+    made = key(load, form)
+    chunks_seen, streamed_seen = set(), set()
+    for limit in limits_of(load, form, spec):
+        limited = open_limited(spec, limit)
+        recorder = Recorder()
+        prover = Prover(made, limited, recorder=recorder)
+        proof = prover.prove(load.witness, blinding=blinding(load.curve))
+        assert proof == resident_proof(load, form), limit
+        assert limited.memory().peak <= limited.memory().limit
+        plan = plan_residency(KeyShape.of(made, limited.limits), limited.limits)
+        check_events(recorder.events, made, plan.streamed, plan.chunk)
+        chunks_seen.add(plan.chunk)
+        streamed_seen.add(plan.streamed)
+    assert tuple(QUERY_ORDER) in streamed_seen
+    assert () in streamed_seen
+    assert len(chunks_seen) >= 2
+
+
+def check_events(events: Sequence[Event], made: Any, streamed: tuple[str, ...], chunk: int) -> None:
+    """The phases name what they stream, in how many chunks; and so many bytes went up in them."""
+    phases = {event.phase: event for event in events}
+    by_phase = {"msm_h": ["h"], "tail_msm": ["l", "a", "b_g1"], "b_g2_msm": ["b_g2"]}
+    for phase, names in by_phase.items():
+        here = [name for name in names if name in streamed]
+        lengths = [chunk // 2 if name == "b_g2" else chunk for name in here]
+        arrays = [getattr(made, f"{name}_query") for name in here]
+        tags = phases[phase].tags
+        assert tags.get("streamed", "") == ",".join(here)
+        assert tags.get("chunks", 0) == sum(
+            -(-len(bases) // length) for bases, length in zip(arrays, lengths, strict=True)
+        )
+    assert phases["key_load"].tags["streamed"] == ",".join(streamed)
+    copied = sum(getattr(made, f"{name}_query").nbytes for name in streamed)
+    assert phases["prove"].bytes_up >= copied
+    everything = copied + 32 * made.num_variables
+    assert phases["prove"].bytes_up <= everything + everything // 4 + 4096
+
+
+@pytest.mark.parametrize("variants", [{"M2": "none"}, {"D4": "3"}, {"M2": "none", "D4": "7"}])
+@pytest.mark.parametrize("kind", ["bits", "random"])
+def test_variants(kind: str, variants: dict[str, str]) -> None:
+    """Chunks of every class of scalars, and of all of them in one."""
+    load = workload(kind, "bn254", 500)
+    for limit in limits_of(load, "odd_lagrange", "cpu")[:2]:
+        prover = Prover(key(load), open_limited("cpu", limit + (64 << 10)), variants=variants)
+        proof = prover.prove(load.witness, blinding=blinding(load.curve))
+        assert proof == resident_proof(load, "odd_lagrange"), limit
+
+
+def test_several_proofs_in_a_row() -> None:
+    """A batch, a witness that is refused half way, and proofs after it: nothing of one is left for the next."""
+    load = workload("bits", "bls12_381", 900)
+    made = key(load)
+    limited = open_limited("cpu", limits_of(load, "odd_lagrange", "cpu")[0])
+    prover = Prover(made, limited)
+    expected = resident_proof(load, "odd_lagrange")
+    values = load.witness.values.copy()
+    values[int(load.r1cs.a.col.max()), 0] ^= 1
+    for _ in range(2):
+        proofs = prover.prove_batch([load.witness] * 3, blindings=[blinding(load.curve) for _ in range(3)])
+        assert proofs == [expected] * 3
+        with pytest.raises(UnsatisfiedError):
+            prover.prove(Witness(load.curve, values))
+    assert limited.memory().peak <= limited.memory().limit
+
+
+def test_too_little_memory_is_refused_with_the_need() -> None:
+    """One byte too few: the error says how many would do."""
+    load = workload("bits", "bn254", 900)
+    least = limits_of(load, "odd_lagrange", "cpu")[0]
+    with pytest.raises(OutOfMemoryError, match="needs at least"):
+        Prover(key(load), get_device("cpu", memory_limit=least // 512 * 512 - 512))
+
+
+class LateCopies(CpuDevice):
+    """Copies that end as late as they may: when a launch is to wait for them.  Until then the buffer is spoilt."""
+
+    def __init__(self, memory_limit: int) -> None:
+        super().__init__(memory_limit=memory_limit)
+        self.late: list[tuple[Ticket, Any, Any]] = []
+        self.most_late = 0
+
+    def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
+        ticket = super().stage(host_array, into, after)
+        into.reshape(-1).view(np.uint8)[...] = 0x5A
+        self.late.append((ticket, host_array, into))
+        self.most_late = max(self.most_late, len(self.late))
+        return ticket
+
+    def wait(self, ticket: Ticket) -> None:
+        for one, host_array, into in [late for late in self.late if late[0] is ticket]:
+            into.reshape(-1).view(np.uint8)[...] = host_array.reshape(-1).view(np.uint8)
+            self.late = [late for late in self.late if late[0] is not one]
+
+
+def test_late_copies_are_waited_for() -> None:
+    """No launch reads a buffer before the copy into it has ended, however late that is."""
+    load = workload("bits", "bn254", 900)
+    limit = limits_of(load, "odd_lagrange", "cpu")[0]
+    late = LateCopies(-(-limit // 512) * 512)
+    prover = Prover(key(load), late)
+    for _ in range(2):
+        proof = prover.prove(load.witness, blinding=blinding(load.curve))
+        assert proof == resident_proof(load, "odd_lagrange")
+    assert late.most_late == 1
+    assert not late.late
+
+
+class Journal(CpuDevice):
+    """Notes copies with what they wait for, and marks."""
+
+    def __init__(self) -> None:
+        super().__init__(memory_limit=1 << 20)
+        self.notes: list[tuple[str, Any]] = []
+
+    def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
+        self.notes.append(("stage", after))
+        return super().stage(host_array, into, after)
+
+    def mark(self) -> Ticket:
+        ticket = super().mark()
+        self.notes.append(("mark", ticket))
+        return ticket
+
+
+def stream_of(lengths: dict[str, int], chunk: int, on: Device) -> tuple[KeyStream, dict[str, Any]]:
+    """A stream over made-up bases; b_g2's are twice as large."""
+    curve = workload("random", "toy", 20).curve
+    queries, arrays = [], {}
+    for name, length in lengths.items():
+        group = curve.g2 if name == "b_g2" else curve.g1
+        shape = (length, *group.affine_shape)
+        arrays[name] = np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
+        queries.append(StreamedQuery(name, group, arrays[name], chunk // group.degree))
+    return KeyStream(on, queries, chunk * curve.g1.affine_bytes), arrays
+
+
+@pytest.mark.parametrize("chunk", [2, 6, 10, 64])
+def test_a_copy_waits_for_the_last_reader_of_its_buffer(chunk: int) -> None:
+    """Copy k + 1 waits for the kernels of chunk k - 1 and for no later ones, so it runs beside those of chunk k."""
+    journal = Journal()
+    stream, arrays = stream_of({"h": 20, "l": 7, "b_g2": 11}, chunk, journal)
+    journal.notes.clear()
+    for _ in range(2):
+        stream.begin()
+        for name, bases in arrays.items():
+            seen = [(one.first, one.last, np.array(one.bases)) for one in stream.feed(name)]
+            assert np.array_equal(np.concatenate([part for _, _, part in seen]), bases)
+            assert all(len(part) == last - first for first, last, part in seen)
+    stages = [ticket for what, ticket in journal.notes if what == "stage"]
+    marks = [ticket for what, ticket in journal.notes if what == "mark"]
+    total = 2 * sum(
+        -(-len(bases) // (chunk // (2 if name == "b_g2" else 1))) for name, bases in arrays.items()
+    )
+    assert len(stages) == len(marks) == total
+    assert all(after is marks[i] for i, after in enumerate(stages[2:]))
+
+
+def test_ahead_starts_the_next_copy_once() -> None:
+    """A chunk's user may start the next copy before it waits for its own kernels; it is made up for otherwise."""
+    journal = Journal()
+    stream, _ = stream_of({"h": 8, "l": 4}, 4, journal)
+    journal.notes.clear()
+    order = []
+    for chunk in stream.feed("h"):
+        chunk.ahead()
+        chunk.ahead()
+        order.append((chunk.first, sum(what == "stage" for what, _ in journal.notes)))
+    assert order == [(0, 2), (4, 3)]  # the third is the first chunk of the next query
+
+
+def test_a_feed_that_is_given_up_starts_anew() -> None:
+    """After an error half way, and out of order, every chunk is still the right one."""
+    stream, arrays = stream_of({"h": 12, "l": 5}, 4, device("cpu"))
+    for given_up in (0, 1, 2):
+        feed = stream.feed("h")
+        for _ in range(given_up):
+            next(feed)
+        feed.close()
+        for name in ("l", "h", "l"):
+            got = [np.array(chunk.bases) for chunk in stream.feed(name)]
+            assert np.array_equal(np.concatenate(got), arrays[name])
+    with pytest.raises(InternalError, match="not streamed"):
+        next(stream.feed("a"))
+
+
+def test_no_bases_make_one_empty_chunk() -> None:
+    stream, _ = stream_of({"l": 0, "h": 3}, 4, device("cpu"))
+    assert [(chunk.first, chunk.last, len(chunk.bases)) for chunk in stream.feed("l")] == [(0, 0, 0)]
+    assert [chunk.last for chunk in stream.feed("h")] == [3]
