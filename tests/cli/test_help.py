@@ -126,6 +126,10 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     secrets = Secrets(tau=12345, alpha=67, beta=89)
     (tmp_path / "powers.ptau").write_bytes(ptau_bytes(get_curve("bls12_381"), 6, secrets, prepared=True))
     (tmp_path / "proof.bin").write_bytes(encode_proof(load_proof(files.proof)))
+    for name in "ab":
+        shutil.copyfile(files.public, tmp_path / f"{name}.public.json")
+        shutil.copyfile(files.proof, tmp_path / f"{name}.proof.json")
+    (tmp_path / "proofs.txt").write_text("a.public.json a.proof.json\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -211,3 +211,8 @@ def fits(name: str, curve: Curve, circuit: R1CS | None) -> bool:
     if name == "params":
         return circuit is not None
     return name not in ("solidity_calldata", "proof_evm") or curve.name == "bn254"
+
+
+def is_known(name: str, kind: str) -> bool:
+    """Whether a reader takes undamaged files of this kind; of proofs as bytes ``describe`` knows compressed ones."""
+    return name != "describe" or not kind.startswith("proof_") or kind in ("proof_json", "proof_compressed")
