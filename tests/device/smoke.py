@@ -76,18 +76,6 @@ def run_case(name: str, case: Case, device: Device, references: list[Device], n:
     return {"case": name, "n": n, "bad": bad, "seconds": time.perf_counter() - start}
 
 
-def separate_arrays(device: Any) -> None:
-    """Let every array of a GPU be an allocation of its own, which memcheck knows the borders of."""
-    cp = device._cupy
-    cp.cuda.set_allocator(None)
-
-    def alloc(shape: tuple[int, ...], dtype: Any = np.uint64, *, zero: bool = False) -> Any:
-        with device._device, gpu.stream_of(device):
-            return cp.zeros(shape, dtype) if zero else cp.empty(shape, dtype)
-
-    device.alloc = alloc
-
-
 def main() -> int:
     """Entry point; returns the exit code."""
     parser = argparse.ArgumentParser(
@@ -105,9 +93,7 @@ def main() -> int:
         print(f"smoke skipped: {reason}")
         return 0
     references = [get_device(name) for name in options.against.split(",")]
-    device = get_device(options.device)
-    if options.separate:
-        separate_arrays(device)
+    device = get_device(options.device, **({"separate_allocations": True} if options.separate else {}))
     spy, sizes = Spy(device), [int(size) for size in options.sizes.split(",")]
     results = Results(options.json, {"device": device.name, "sizes": sizes, "tree": tree_digest()})
     only = set(filter(None, options.only.split(",")))
