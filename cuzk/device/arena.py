@@ -84,8 +84,8 @@ class Arena:
     Args:
         name: The device, for messages.
         capacity: Bytes that may be handed out.
-        grow: Called with the new size before bytes beyond the present one are handed out; it must back them or
-            raise OutOfMemoryError.  None where there is nothing to do.
+        grow: Called with the size that has to be backed before bytes beyond the present one are handed out; returns
+            how many bytes are backed now, None if there is no more.  Without it everything is backed.
         reserved: Bytes that are backed from the start.
         remedy: What to do when nothing fits.
     """
@@ -95,7 +95,7 @@ class Arena:
         name: str,
         capacity: int,
         *,
-        grow: Callable[[int], int] | None = None,
+        grow: Callable[[int], int | None] | None = None,
         reserved: int = 0,
         remedy: str = "prove a smaller circuit",
     ) -> None:
@@ -150,8 +150,11 @@ class Arena:
         with self._lock:
             self._collect()
             start = self._best_fit(size, nbytes, label) if size else 0
-            if start + size > self._reserved and size and self._grow is not None:
-                self._reserved = self._grow(start + size)
+            if size and start + size > self._reserved and self._grow is not None:
+                backed = self._grow(start + size)
+                if backed is None:
+                    raise self.out_of_memory(nbytes, label, "other programs hold the rest of this GPU")
+                self._reserved = backed
                 self._growths += 1
             if size:
                 hole = self._remove_hole(start)

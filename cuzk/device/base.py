@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -51,12 +51,27 @@ class DeviceLimits:
 
 @dataclass(frozen=True)
 class KernelSpec:
-    """What a launch needs to know of a kernel: index in the module, fields in order, most threads a block."""
+    """What a launch needs to know of a kernel.
+
+    Attributes:
+        name: Exported name.
+        index: Its place in the native module.
+        fields: (name, kind) of each member of its argument struct, in order; kind "i" is an integer, else a pointer.
+        max_threads: Most threads a block may have.
+        layout: (name, whether it is an integer) of each field.
+        packer: Writes the argument struct: 8 bytes a field.
+    """
 
     name: str
     index: int
     fields: tuple[tuple[str, str], ...]
     max_threads: int
+    layout: tuple[tuple[str, bool], ...] = field(init=False, repr=False)
+    packer: struct.Struct = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", tuple((name, kind == "i") for name, kind in self.fields))
+        object.__setattr__(self, "packer", struct.Struct(f"<{len(self.fields)}Q"))
 
 
 #: FaultCode of args.cuh, as the end of a sentence.
@@ -123,6 +138,19 @@ class Device(ABC):
     def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
         """Return a host array that uploads at full speed: page-locked where the device copies over a bus."""
         return np.empty(shape, dtype)
+
+    def lock_pages(self, array: npt.NDArray[Any]) -> AbstractContextManager[bool]:
+        """Page-lock a host array while a ``with`` block runs, so that copies from it run at full speed and at once.
+
+        The whole array that `array` is a view of is locked: lock the file's map, not its sections.  Every copy from
+        it must have ended before the block does.
+
+        Returns:
+            Yields whether it worked.  Where it did not (a limit of the system, read-only memory on an old driver),
+            copies work all the same, only slower.
+        """
+        del array
+        return nullcontext(False)
 
     def label(self, name: str) -> AbstractContextManager[None]:
         """Book what this thread allocates inside a ``with`` block under a name (of a phase or an operation)."""
@@ -194,8 +222,8 @@ class Device(ABC):
         """Return the address of a device array; raise InternalError for an array of another device."""
 
     @abstractmethod
-    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
-        """Launch with packed arguments."""
+    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, words: list[int]) -> None:
+        """Launch with one 64-bit word for each field of the argument struct."""
 
     def launch(
         self, kernel: str, *, grid: int, block: int, shared_bytes: int = 0, **args: Array | int
@@ -226,29 +254,38 @@ class Device(ABC):
             raise InternalError(
                 f"{kernel}: {shared_bytes} bytes of shared memory asked, {self.limits.shared_bytes} exist"
             )
-        packed = self._pack(spec, args)
+        words = self._words(spec, args)
         if grid:
             self._counts["launches"] += 1
             self._position += 1
-            self._run(spec, grid, block, shared_bytes, packed)
+            self._run(spec, grid, block, shared_bytes, words)
 
-    def _pack(self, spec: KernelSpec, args: Mapping[str, Array | int]) -> bytes:
-        names = [name for name, _ in spec.fields]
-        if set(names) != set(args):
-            missing, unknown = sorted(set(names) - set(args)), sorted(set(args) - set(names))
-            raise InternalError(f"{spec.name}: missing arguments {missing}, unknown arguments {unknown}")
+    def _words(self, spec: KernelSpec, args: Mapping[str, Array | int]) -> list[int]:
+        """The members of the argument struct.  On the path of every launch: 0.1 us a member is worth having."""
         words = []
-        for name, kind in spec.fields:
-            value = args[name]
-            if isinstance(value, (int, np.integer)):
-                if kind != "i" and value != 0:
-                    raise InternalError(f"{spec.name}: {name} is a pointer, not the integer {value}")
-                words.append(int(value) & 0xFFFFFFFFFFFFFFFF)
-            elif kind == "i":
-                raise InternalError(f"{spec.name}: {name} is an integer, not an array")
-            else:
-                words.append(self._pointer(value))
-        return struct.pack(f"<{len(words)}Q", *words)
+        pointer = self._pointer
+        try:
+            for name, is_integer in spec.layout:
+                value = args[name]
+                if value.__class__ is int or isinstance(value, (int, np.integer)):
+                    if not is_integer and value != 0:
+                        raise InternalError(f"{spec.name}: {name} is a pointer, not the integer {value}")
+                    words.append(int(value) & 0xFFFFFFFFFFFFFFFF)
+                elif is_integer:
+                    raise InternalError(f"{spec.name}: {name} is an integer, not an array")
+                else:
+                    words.append(pointer(value))
+        except KeyError:
+            raise self._wrong_names(spec, args) from None
+        if len(args) != len(words):
+            raise self._wrong_names(spec, args)
+        return words
+
+    @staticmethod
+    def _wrong_names(spec: KernelSpec, args: Mapping[str, Array | int]) -> InternalError:
+        names = {name for name, _ in spec.fields}
+        missing, unknown = sorted(names - set(args)), sorted(set(args) - names)
+        return InternalError(f"{spec.name}: missing arguments {missing}, unknown arguments {unknown}")
 
     @abstractmethod
     def synchronize(self) -> None:

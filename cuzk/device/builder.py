@@ -2,7 +2,8 @@
 
 NVRTC is called through ctypes, so a machine without a driver can build (and read register counts and SASS).
 A module is one (curve, family) pair; its key covers every kernel source, the options and the NVRTC version,
-so a stale kernel can't be loaded.
+so a stale kernel can't be loaded.  Modules compile side by side, each in a process of its own
+(``python -m cuzk.device.builder CURVE FAMILY ARCH`` writes one to stdout).
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import functools
 import hashlib
 import importlib.util
 import os
-import tempfile
+import subprocess
+import sys
+import warnings
 from collections.abc import Callable, Iterable
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 
-from cuzk.errors import CompileError
+from cuzk.device import module_cache
+from cuzk.errors import CompileError, CuzkError
 
 KERNEL_DIR = Path(__file__).resolve().parent.parent / "kernels"
 CURVES = ("bls12_381", "bn254", "toy")
@@ -40,7 +43,9 @@ class BuiltModule:
         family: "fr", "g1", "g2" or "fields".
         arch: Compute capability, such as "90".
         key: Content key.
-        path: The cubin.
+        path: The cached file: the cubin, and more after its end (module_cache.py).
+        cubin: What the driver loads.
+        unsaved: Why the file could not be written; None where it was, or was there.
         log: What NVRTC and ptxas printed (registers, spills, shared memory per kernel).
     """
 
@@ -50,6 +55,8 @@ class BuiltModule:
     key: str
     path: Path
     log: str
+    cubin: bytes
+    unsaved: str | None = None
 
 
 @functools.cache
@@ -117,9 +124,11 @@ def compile_module(curve: str, family: str, arch: str) -> tuple[bytes, str]:
         The cubin and the compiler's log.
 
     Raises:
-        CompileError: NVRTC is missing or refuses the source; the message holds the end of its log.
+        CompileError: NVRTC is missing, too old for the architecture, or refuses the source; the message holds the end
+            of its log.
     """
     lib = _nvrtc()
+    check_architecture(arch)
     source = (KERNEL_DIR / "entry.cu").read_bytes()
     options = [
         *OPTIONS,
@@ -153,26 +162,80 @@ def _read(size_of: Callable[..., int], get: Callable[..., int], program: ctypes.
     return buffer.raw
 
 
+def check_architecture(arch: str) -> None:
+    """Check that NVRTC is new enough for a GPU.
+
+    Raises:
+        CompileError: It does not know the architecture.
+    """
+    lib, count = _nvrtc(), ctypes.c_int()
+    lib.nvrtcGetNumSupportedArchs(ctypes.byref(count))
+    known = (ctypes.c_int * count.value)()
+    lib.nvrtcGetSupportedArchs(known)
+    if int(arch) not in known:
+        version = ".".join(map(str, nvrtc_version()))
+        raise CompileError(
+            f"NVRTC {version} does not know GPUs of compute capability {arch[:-1]}.{arch[-1]}",
+            limit=f"it knows {', '.join(f'{n // 10}.{n % 10}' for n in known)}",
+            remedy="install a newer NVRTC (pip install --upgrade nvidia-cuda-nvrtc) and a driver to match",
+        )
+
+
 def build(curve: str, family: str, arch: str, directory: Path | None = None) -> BuiltModule:
     """Return a module from the cache, compiling it first if it is not there."""
-    directory = directory or cache_dir()
+    path = _path(curve, family, arch, directory)
     key = module_key(curve, family, arch)
-    path = directory / f"{curve}_{family}-sm{arch}-{key}.cubin"
-    log_path = path.with_suffix(".log")
-    if not (path.exists() and log_path.exists()):
-        cubin, log = compile_module(curve, family, arch)
-        directory.mkdir(parents=True, exist_ok=True)
-        _write(log_path, log.encode())
-        _write(path, cubin)
-    return BuiltModule(curve, family, arch, key, path, log_path.read_text())
+    found = module_cache.read(path)
+    if found is None:
+        with module_cache.lock(path):
+            found = module_cache.read(path)  # another process may have been faster
+            if found is None:
+                return _compile_and_keep(curve, family, arch, path)
+    cubin, log = found
+    return BuiltModule(curve, family, arch, key, path, log, cubin)
 
 
-def _write(path: Path, data: bytes) -> None:
-    """Write beside, then rename: a reader never sees half a file."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    Path(name).replace(path)
+def rebuild(module: BuiltModule) -> BuiltModule:
+    """Compile a module again whatever the cache holds: the driver refused what it held."""
+    with module_cache.lock(module.path):
+        return _compile_and_keep(module.curve, module.family, module.arch, module.path)
+
+
+def _compile_and_keep(curve: str, family: str, arch: str, path: Path) -> BuiltModule:
+    """Compile; a module that can't be kept is used all the same."""
+    cubin, log = compile_elsewhere(curve, family, arch)
+    unsaved = None
+    try:
+        module_cache.write(path, module_cache.pack(cubin, log))
+    except OSError as error:
+        unsaved = str(error)
+    return BuiltModule(curve, family, arch, module_key(curve, family, arch), path, log, cubin, unsaved)
+
+
+def _path(curve: str, family: str, arch: str, directory: Path | None = None) -> Path:
+    key = module_key(curve, family, arch)
+    return (directory or cache_dir()) / f"{curve}_{family}-sm{arch}-{key}.cubin"
+
+
+def compile_elsewhere(curve: str, family: str, arch: str) -> tuple[bytes, str]:
+    """compile_module in a process of its own: compilers in one process wait for each other.
+
+    The process imports this module and nothing of the calling program, so it needs no ``__main__`` guard there.
+
+    Raises:
+        CompileError: As compile_module; or the process died, as it does when memory runs out.
+    """
+    command = [sys.executable, "-m", "cuzk.device.builder", curve, family, arch]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    done = subprocess.run(command, capture_output=True, env=environment, check=False)
+    found = module_cache.unpack(done.stdout) if done.returncode == 0 else None
+    if found is None:
+        text = done.stderr.decode(errors="replace").strip()[-4000:]
+        raise CompileError(
+            text or f"the compiler of module {curve}_{family} ended with status {done.returncode}",
+            remedy=None if text else "give it more memory: about 2 GiB for each module that compiles at once",
+        )
+    return found
 
 
 def build_all(
@@ -189,24 +252,52 @@ def build_all(
         modules: (curve, family) pairs.
         workers: Processes; all cores by default.
         progress: Called with (module name, modules done, modules in all) as each one is ready.
+
+    Raises:
+        CompileError: NVRTC is missing or too old, or a module does not compile.
     """
     wanted = list(modules)
-    missing = [m for m in wanted if not _cached(m, arch)]
-    done = len(wanted) - len(missing)
+    built: dict[tuple[str, str], BuiltModule] = {}
+    for curve, family in wanted:
+        path = _path(curve, family, arch)
+        if (found := module_cache.read(path)) is not None:
+            cubin, log = found
+            key = module_key(curve, family, arch)
+            built[curve, family] = BuiltModule(curve, family, arch, key, path, log, cubin)
+    missing = [pair for pair in wanted if pair not in built]
     if missing:
-        workers = min(workers or len(os.sched_getaffinity(0)), len(missing))
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-            futures = {
-                pool.submit(build, curve, family, arch): f"{curve}_{family}" for curve, family in missing
-            }
-            for future, name in futures.items():
-                future.result()
-                done += 1
-                if progress:
-                    progress(name, done, len(wanted))
-    return [build(curve, family, arch) for curve, family in wanted]
+        check_architecture(arch)  # before a dozen processes say the same
+        with ThreadPoolExecutor(min(workers or len(os.sched_getaffinity(0)), len(missing))) as pool:
+            futures = {pool.submit(build, curve, family, arch): (curve, family) for curve, family in missing}
+            try:
+                for future in as_completed(futures):
+                    pair = futures[future]
+                    built[pair] = future.result()
+                    if progress:
+                        progress("_".join(pair), len(built), len(wanted))
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # the first error is enough: start no more
+                raise
+    if unsaved := next((module.unsaved for module in built.values() if module.unsaved), None):
+        warnings.warn(
+            f"compiled kernels can't be kept in {cache_dir()} ({unsaved}): every start compiles them again. "
+            "Name a directory that can be written with XDG_CACHE_HOME",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return [built[pair] for pair in wanted]
 
 
-def _cached(module: tuple[str, str], arch: str) -> bool:
-    curve, family = module
-    return (cache_dir() / f"{curve}_{family}-sm{arch}-{module_key(curve, family, arch)}.cubin").exists()
+def _main(arguments: list[str]) -> int:
+    """Compile one module to stdout; an error goes to stderr, in words."""
+    try:
+        cubin, log = compile_module(*arguments)
+    except CuzkError as error:
+        sys.stderr.write(str(error))
+        return error.exit_code
+    sys.stdout.buffer.write(module_cache.pack(cubin, log))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(_main(sys.argv[1:]))

@@ -1,19 +1,17 @@
-"""The ``cuda`` device: CuPy arrays, kernels from the content-keyed cache, one stream in launch order.
+"""The ``cuda`` device: CuPy arrays from one arena, kernels from the content-keyed cache, one stream in launch order.
 
-CuPy is imported when a device is opened, never before.
+CuPy is imported when a device is opened, never before.  Calls from several threads are put in a row by a lock; their
+launches share one stream and one fault word, so a fault may be raised in another thread than the one that caused it.
 """
 
 from __future__ import annotations
 
-import ctypes
 import functools
-import os
-import re
+import math
 import threading
 import weakref
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -21,43 +19,29 @@ import numpy.typing as npt
 
 from cuzk.device import builder
 from cuzk.device.arena import Arena
-from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
+from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table
 from cuzk.device.copies import CopySpan, Ticket
-from cuzk.errors import DeviceError, InternalError, LaunchError
+from cuzk.device.cuda_copies import Copier, CudaTicket
+from cuzk.device.cuda_health import Health, identify, import_cupy, is_available
+from cuzk.device.cuda_launch import FAULT_BYTES, Launcher
+from cuzk.device.cuda_memory import memory_class, open_backing
+from cuzk.device.cuda_modules import Modules
+from cuzk.device.cuda_pages import HostMemory, Ring
+from cuzk.errors import InternalError
+
+__all__ = ["CudaDevice", "available"]
+
+available = is_available
 
 #: Shared memory a block may use without asking the driver for more; plans stay within it.
-DEFAULT_SHARED_BYTES = 48 << 10
-#: Launches between two looks at the fault word are named in a fault only if they are this recent.
-RECENT_LAUNCHES = 64
+_DEFAULT_SHARED_BYTES = 48 << 10
+#: Copies up to this size go as they are: the driver takes them into its own buffer and returns at once.
+_SMALL_BYTES = 64 << 10
 
-
-_OUT_OF_MEMORY_REMEDY = "close other programs on this GPU, raise the memory limit, or use --device cpu"
-
-
-@dataclass(frozen=True, eq=False)
-class _Mark(Ticket):
-    """A point of the launches, with its event."""
-
-    event: Any = None
-
-
-@dataclass(frozen=True, eq=False)
-class _Copy(_Mark):
-    """A copy beside the launches; `keep` holds what it reads and writes while it runs."""
-
-    begin: Any = None
-    nbytes: int = 0
-    label: str = ""
-    keep: tuple[Any, ...] = ()
-
-
-def available() -> bool:
-    """Whether CuPy is installed and sees a usable GPU.  Never raises."""
-    try:
-        import cupy
-    except ImportError:
-        return False
-    return bool(cupy.cuda.is_available())
+_NOTHING = nullcontext()
+_REMEDY = (
+    "close other programs on this GPU, raise the memory limit, prove a smaller circuit, or use --device cpu"
+)
 
 
 class CudaDevice(Device):
@@ -66,53 +50,78 @@ class CudaDevice(Device):
     Args:
         ordinal: Index of the GPU.
         progress: Called with (module, done, total) while kernels are compiled.
+        memory_limit: Most bytes that arrays may hold; by default what is free now, less a reserve for the driver.
+        separate_allocations: Give every array an allocation of its own (for compute-sanitizer; slow).
     """
 
     kind = "cuda"
+    _slots: Ring | None = None
+    _launcher: Launcher
 
     def __init__(
         self,
         ordinal: int = 0,
         progress: Callable[[str, int, int], None] | None = None,
+        *,
         memory_limit: int | None = None,
+        separate_allocations: bool = False,
     ) -> None:
         super().__init__()
-        self._cupy = cp = _import_cupy()
-        count = cp.cuda.runtime.getDeviceCount()
-        if ordinal >= count:
-            raise DeviceError(f"there is no GPU {ordinal}; this machine has {count} (0 to {count - 1})")
+        self._cupy = cp = import_cupy()
+        self._runtime = cp.cuda.runtime
+        self._ordinal = ordinal
+        self._health = Health(cp, ordinal)
+        self._lock = threading.RLock()
+        self._local = threading.local()
         self._device = cp.cuda.Device(ordinal)
-        self._pid = os.getpid()
-        self._progress = progress
-        self._lock = threading.Lock()
-        self._modules: dict[tuple[str, str], Any] = {}
-        self._functions: dict[str, Any] = {}
-        self._recent: list[str] = []
-        properties = cp.cuda.runtime.getDeviceProperties(ordinal)
-        self.arch = f"{properties['major']}{properties['minor']}"
-        if int(self.arch) < 80:
-            raise DeviceError(f"GPU {ordinal} has compute capability {self.arch}; 8.0 or newer is needed")
-        with self._device:
-            self._stream = cp.cuda.Stream(non_blocking=True)
-            self._copy_stream = cp.cuda.Stream(non_blocking=True)
-            self._fault = cp.zeros(2, np.uint64)
-            free, _ = cp.cuda.runtime.memGetInfo()
-            self._origin = cp.cuda.Event()
-            self._origin.record(self._stream)
-        self._copies: deque[_Copy] = deque(maxlen=65536)
-        self._in_flight: deque[_Copy] = deque()
-        model = (
-            properties["name"].decode() if isinstance(properties["name"], bytes) else str(properties["name"])
-        )
-        self.name = f"cuda:{ordinal} ({model})"
-        self._arena = Arena(self.name, min(free, memory_limit or free), remedy=_OUT_OF_MEMORY_REMEDY)
-        self.limits = DeviceLimits(
-            num_sms=int(properties["multiProcessorCount"]), max_threads=1024, warp=32,
-            shared_bytes=DEFAULT_SHARED_BYTES, memory_bytes=self._arena.capacity, gpu_like=True,
-        )  # fmt: skip
-        self.build_key = builder.module_key("all", "all", self.arch)
+        self.arch, self.name, num_sms = identify(self._runtime, ordinal)
         # Field names come from the host build of the same sources; the GPU build has the same structs.
         self._kernels = kernel_table(_host_module().kernels())
+        self._modules = Modules(cp.cuda, self.arch, self._kernels, progress)
+        self._functions, self._function = self._modules.functions, self._modules.function
+        self.build_key = builder.module_key("all", "all", self.arch)
+        with self._call("opening the device"):
+            self._open_memory(memory_limit, separate_allocations)
+            self._open_streams()
+        self.limits = DeviceLimits(
+            num_sms=num_sms, max_threads=1024, warp=32, shared_bytes=_DEFAULT_SHARED_BYTES,
+            memory_bytes=self._arena.capacity, gpu_like=True,
+        )  # fmt: skip
+
+    def _open_memory(self, memory_limit: int | None, separate: bool) -> None:
+        capacity, self._backing = open_backing(
+            self._cupy.cuda, self._ordinal, memory_limit, self._health.errors, separate=separate
+        )
+        self._arena = Arena(self.name, capacity, grow=self._backing.grow, remedy=_REMEDY)
+        self._memory = memory_class(self._cupy.cuda.memory.BaseMemory)
+        self._host_memory = HostMemory(self._cupy.cuda, self._health.errors)
+
+    def _open_streams(self) -> None:
+        cuda = self._cupy.cuda
+        self._stream = cuda.Stream(non_blocking=True)
+        self._mailbox = self._host_memory.take(
+            FAULT_BYTES + _SMALL_BYTES
+        )  # small downloads follow the fault word
+        self._fault = self.alloc((FAULT_BYTES,), np.uint8, zero=True)
+        self._launcher = Launcher(
+            cuda, self._stream, self._modules, self._pointer(self._fault), self._mailbox[:FAULT_BYTES]
+        )
+        self._keep: list[Any] = []  # what uploads from locked memory read, until the next synchronisation
+        self._copier = Copier(
+            cuda, cuda.Stream(non_blocking=True), host_memory=self._host_memory,
+            ring=self._ring, enter=self._bind,
+        )  # fmt: skip
+        self._origin = cuda.Event()
+        self._origin.record(self._stream)
+        weakref.finalize(self, self._copier.close)
+
+    def _ring(self) -> Ring:
+        """The ring of page-locked slots; made when something first needs it."""
+        with self._lock:
+            if self._slots is None:
+                event = functools.partial(self._cupy.cuda.Event, block=True, disable_timing=True)
+                self._slots = Ring(self._host_memory.take, event)
+            return self._slots
 
     @property
     def kernels(self) -> Mapping[str, KernelSpec]:
@@ -132,204 +141,203 @@ class CudaDevice(Device):
     def reference(self) -> Device:
         return self._host
 
+    # -- the calling thread
+
+    def _bind(self) -> None:
+        """Make the GPU's context current in this thread for good: the driver's calls need one."""
+        before = self._runtime.getDevice()
+        self._runtime.setDevice(self._ordinal)
+        self._runtime.free(0)  # drivers before CUDA 12 bind the context at the first call only
+        self._local.bound = True
+        if before != self._ordinal:
+            self._runtime.setDevice(before)
+
+    def _here(self) -> AbstractContextManager[Any]:
+        """Make this GPU current for a ``with`` block, and the one that was current before again after it."""
+        if not getattr(self._local, "bound", False):
+            self._bind()
+        return _NOTHING if self._runtime.getDevice() == self._ordinal else self._device
+
+    @contextmanager
+    def _call(self, doing: str, *, locked: bool = True) -> Iterator[None]:
+        """What goes around CUDA calls: a usable context, this GPU current, one thread at a time, named errors."""
+        self._health.check()
+        try:
+            with self._lock if locked else _NOTHING, self._here():
+                yield
+        except self._health.errors as error:
+            raise self._health.failed(error, doing, self._recent()) from error
+
     # -- memory
 
     def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
+        kind = np.dtype(dtype)
+        nbytes = math.prod(shape) * kind.itemsize
         cp = self._cupy
-        nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        block = self._arena.take(nbytes, self._position)
-        try:
-            with self._device, self._stream:
-                result: Array = cp.zeros(shape, dtype) if zero else cp.empty(shape, dtype)
-        except cp.cuda.memory.OutOfMemoryError as error:
-            self._arena.give_back(block)
-            free, total = self._device.mem_info
-            raise self._arena.out_of_memory(
-                nbytes, self._arena.label, f"{free} of {total} bytes of the GPU are free"
-            ) from error
-        weakref.finalize(result, self._arena.give_back, block)
+        with self._call("an allocation"):
+            block = self._arena.take(nbytes, self._position)
+            memory = self._memory(self._arena, self._backing, block, self._ordinal)
+            result: Array = cp.ndarray(shape, kind, memptr=cp.cuda.MemoryPointer(memory, 0))
+            if zero and nbytes:
+                self._runtime.memsetAsync(memory.ptr, 0, nbytes, self._stream.ptr)
         return result
 
     def upload(self, array: npt.NDArray[Any]) -> Array:
-        result: Any = self.alloc(array.shape, array.dtype)
-        with self._device, self._stream:
-            result.set(np.ascontiguousarray(array), stream=self._stream)
+        """Copy up in launch order.  A page-locked source must not change before the next synchronisation."""
+        result = self.alloc(array.shape, array.dtype)
+        source = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        runtime, target = self._runtime, int(result.data.ptr)
+
+        def issue(chunk: npt.NDArray[np.uint8], start: int) -> Any:
+            runtime.memcpyAsync(
+                target + start, chunk.ctypes.data, len(chunk), runtime.memcpyHostToDevice, self._stream.ptr
+            )
+            return self._stream
+
+        with self._call("an upload"):
+            if self._host_memory.is_locked(source):
+                self._keep.append(source)
+                issue(source, 0)
+            elif len(source) > _SMALL_BYTES:
+                self._ring().send(source, issue)
+            elif len(source):
+                issue(source, 0)
         self._counts["bytes_up"] += array.nbytes
         return result
 
     def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
-        kind, count = np.dtype(dtype), int(np.prod(shape, dtype=np.int64))
-        with self._device:
-            memory = self._cupy.cuda.alloc_pinned_memory(max(count * kind.itemsize, 1))
-        return np.frombuffer(memory, kind, count).reshape(shape)
+        """A page-locked host array from a pool: the next one of about its size takes the same pages again."""
+        kind, count = np.dtype(dtype), math.prod(shape)
+        with self._call("page-locking host memory"):
+            memory = self._host_memory.take(max(count * kind.itemsize, 1))
+        return memory[: count * kind.itemsize].view(kind).reshape(shape)
+
+    def lock_pages(self, array: npt.NDArray[Any]) -> AbstractContextManager[bool]:
+        self._health.check()
+        return self._host_memory.lock(array, drain=self._drain)
 
     def download(self, array: Array) -> npt.NDArray[Any]:
-        self.synchronize()
-        with self._device, self._stream:
-            result: npt.NDArray[Any] = array.get(stream=self._stream)
-        self._stream.synchronize()
-        self._counts["bytes_down"] += array.nbytes
+        runtime, source, nbytes = self._runtime, self._pointer(array), array.nbytes
+        result = np.empty(array.shape, array.dtype)
+        into = result.reshape(-1).view(np.uint8)
+
+        def issue(chunk: npt.NDArray[np.uint8], start: int) -> Any:
+            runtime.memcpyAsync(
+                chunk.ctypes.data, source + start, len(chunk), runtime.memcpyDeviceToHost, self._stream.ptr
+            )
+            return self._stream
+
+        with self._call("a download"):
+            if nbytes <= _SMALL_BYTES:  # one synchronisation for the data and the fault word
+                small = self._mailbox[FAULT_BYTES : FAULT_BYTES + nbytes]
+                if nbytes:
+                    issue(small, 0)
+                self._settle()
+                into[...] = small
+            else:
+                self._settle()
+                self._ring().fetch(into, issue)
+        self._counts["bytes_down"] += nbytes
         return result
+
+    def fill_zero(self, array: Array) -> None:
+        target = self._pointer(array)
+        with self._call("fill_zero"):
+            self._position += 1
+            if array.nbytes:
+                self._runtime.memsetAsync(target, 0, array.nbytes, self._stream.ptr)
+
+    def _pointer(self, array: Array) -> int:
+        if not isinstance(array, self._cupy.ndarray) or not array._c_contiguous:
+            raise InternalError(
+                f"{self.name}: {type(array).__name__} is not a contiguous array of this device"
+            )
+        return int(array.data.ptr) if array.size else 0
+
+    # -- copies beside the launches
 
     def stage(self, host_array: npt.NDArray[Any], into: Array, after: Ticket | None = None) -> Ticket:
         self._check_stage(host_array, into)
-        after = after or self.mark()
-        runtime, nbytes = self._cupy.cuda.runtime, host_array.nbytes
-        pinned = self.pinned((nbytes,), np.uint8)
-        pinned[...] = host_array.reshape(-1).view(np.uint8)
-        stream = self._copy_stream
-        with self._device:
-            if isinstance(after, _Mark):
-                stream.wait_event(after.event)
-            begin, end = self._cupy.cuda.Event(), self._cupy.cuda.Event()
-            begin.record(stream)
-            if nbytes:
-                runtime.memcpyAsync(
-                    into.data.ptr, pinned.ctypes.data, nbytes, runtime.memcpyHostToDevice, stream.ptr
+        with self._call("a copy beside the launches"):
+            point = self._ticket(self.mark() if after is None else after)
+            born = into.data.mem.block.born
+            if not point.is_copy and point.position < born:
+                raise InternalError(
+                    f"{self.name}: a copy may not start before the array it fills was allocated",
+                    limit=f"launch {born}",
                 )
-            end.record(stream)
-        copy = _Copy(after.position, True, event=end, begin=begin, nbytes=nbytes, label=self._arena.label)
-        self._copies.append(copy)
-        self._in_flight.append(replace(copy, keep=(pinned, into)))
-        while self._in_flight[0].event.done:
-            self._in_flight.popleft()
-            if not self._in_flight:
-                break
-        self._counts["bytes_up"] += nbytes
-        return copy
+            ticket = self._copier.stage(host_array, into, point, self._arena.label)
+        self._counts["bytes_up"] += host_array.nbytes
+        return ticket
 
     def wait(self, ticket: Ticket) -> None:
-        if isinstance(ticket, _Mark) and ticket.is_copy:
-            with self._device:
-                self._stream.wait_event(ticket.event)
+        """As Device.wait.  Of a copy that passes through the ring, the host waits until its data left the source."""
+        point = self._ticket(ticket)
+        with self._call("a copy beside the launches", locked=False):
+            point.wait_issued()
+            if point.is_copy:
+                self._stream.wait_event(point.event)
 
     def mark(self) -> Ticket:
-        with self._device:
+        with self._call("recording an event"):
             event = self._cupy.cuda.Event()
             event.record(self._stream)
-        return _Mark(self._position, event=event)
+            return CudaTicket(self._position, event=event)
+
+    def _ticket(self, ticket: Ticket) -> CudaTicket:
+        if not isinstance(ticket, CudaTicket):
+            raise InternalError(f"{self.name}: a ticket of another device")
+        return ticket
 
     def time_of(self, ticket: Ticket) -> float:
-        if not isinstance(ticket, _Mark):
-            raise InternalError(f"{self.name}: a ticket of another device")
-        return self._elapsed(ticket.event)
+        point = self._ticket(ticket)
+        with self._call("waiting for an event", locked=False):
+            point.wait_issued()
+            return self._elapsed(point.event)
 
     def _elapsed(self, event: Any) -> float:
         event.synchronize()
         return float(self._cupy.cuda.get_elapsed_time(self._origin, event))
 
     def take_copies(self) -> list[CopySpan]:
-        copies = list(self._copies)
-        self._copies.clear()
-        return [
-            CopySpan(copy.label, copy.nbytes, self._elapsed(copy.begin), self._elapsed(copy.event))
-            for copy in copies
-        ]
-
-    def fill_zero(self, array: Array) -> None:
-        with self._device, self._stream:
-            array.data.memset_async(0, array.nbytes, self._stream)
-
-    def _pointer(self, array: Array) -> int:
-        if not isinstance(array, self._cupy.ndarray) or not array.flags.c_contiguous:
-            raise InternalError(
-                f"{self.name}: {type(array).__name__} is not a contiguous array of this device"
-            )
-        return int(array.data.ptr) if array.size else 0
+        with self._call("waiting for an event", locked=False):
+            return self._copier.take(self._elapsed)
 
     # -- launches
 
     def load(self, curve: str) -> None:
-        self._load_modules(curve, ("fr", "g1", "g2"))
+        with self._call(f"loading the kernels of {curve}"):
+            self._modules.load([(curve, family) for family in ("fr", "g1", "g2")])
 
-    def _load_modules(self, curve: str, families: tuple[str, ...]) -> None:
-        """Compile what the cache lacks, in parallel, and load it."""
-        pairs = [(curve, family) for family in families if (curve, family) not in self._modules]
-        built = builder.build_all(self.arch, pairs, progress=self._progress)
-        with self._device, self._lock:
-            for module in built:
-                loaded = self._cupy.cuda.function.Module()
-                loaded.load_file(str(module.path))
-                self._modules[module.curve, module.family] = loaded
-
-    def _function(self, kernel: str) -> Any:
-        if kernel not in self._functions:
-            curve, family = _module_of(kernel)
-            if (curve, family) not in self._modules:
-                self._load_modules(curve, (family,))
-            with self._device:
-                self._functions[kernel] = self._modules[curve, family].get_function(kernel)
-        return self._functions[kernel]
-
-    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, packed: bytes) -> None:
-        if os.getpid() != self._pid:
-            raise DeviceError(
-                f"{self.name} was opened before fork; open the device again in the child process"
-            )
-        function = self._function(spec.name)
-        # cuLaunchKernel takes an array of pointers to the arguments: the struct, then the fault word's address.
-        struct = ctypes.create_string_buffer(packed, len(packed))
-        fault = ctypes.c_uint64(int(self._fault.data.ptr))
-        pointers = (ctypes.c_void_p * 2)(ctypes.addressof(struct), ctypes.addressof(fault))
-        self._recent.append(spec.name)
-        del self._recent[:-RECENT_LAUNCHES]
-        try:
-            with self._device:
-                self._cupy.cuda.driver.launchKernel(
-                    function.ptr, grid, 1, 1, block, 1, 1, shared_bytes, self._stream.ptr,
-                    ctypes.addressof(pointers), 0,
-                )  # fmt: skip
-        except self._cupy.cuda.driver.CUDADriverError as error:
-            raise LaunchError(f"{spec.name} does not start on {self.name}: {error}") from error
+    def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, words: list[int]) -> None:
+        self._health.check()
+        with self._lock, self._here():  # not _call: this is the path of every launch
+            try:
+                self._launcher.launch(spec, grid, block, shared_bytes, words)
+            except self._health.errors as error:
+                raise self._health.failed(error, f"the launch of {spec.name}", self._recent()) from error
 
     def synchronize(self) -> None:
-        cp = self._cupy
-        try:
-            with self._device:
-                self._stream.synchronize()
-                code, index = (int(v) for v in self._fault.get(stream=self._stream))
-                self._stream.synchronize()
-        except (cp.cuda.runtime.CUDARuntimeError, cp.cuda.driver.CUDADriverError) as error:
-            raise LaunchError(
-                f"{self.name} failed ({error}) in one of: {', '.join(dict.fromkeys(self._recent))}",
-                remedy="start a new process; a CUDA context does not recover from this",
-            ) from error
-        if code:
-            with self._device, self._stream:
-                self._fault.fill(0)
-            raise_fault(" or ".join(dict.fromkeys(self._recent[-4:])), code, index)
+        with self._call("synchronize"):
+            self._copier.drain()
+            self._settle()
 
+    def _drain(self) -> None:
+        """Wait for everything, and look at nothing."""
+        with self._here():
+            self._copier.drain()
+            self._stream.synchronize()
 
-def _import_cupy() -> Any:
-    try:
-        import cupy
-    except ImportError as error:
-        raise DeviceError(
-            "the cuda device needs CuPy", remedy="pip install 'cuzk[cuda13]' (or cuda12 for CUDA 12 drivers)"
-        ) from error
-    if not cupy.cuda.is_available():
-        raise DeviceError(
-            "CuPy finds no usable GPU",
-            remedy="check nvidia-smi and the driver's CUDA version, or use --device cpu",
-        )
-    return cupy
+    def _settle(self) -> None:
+        self._launcher.settle()
+        self._keep.clear()
+
+    def _recent(self) -> list[str]:
+        launcher: Launcher | None = self.__dict__.get("_launcher")  # none while the device is being opened
+        return list(launcher.recent) if launcher else []
 
 
 def _host_module() -> Any:
     from cuzk.device.host import CpuDevice
 
     return CpuDevice(threads=1)._module
-
-
-_FAMILY = re.compile(r"_(bls12_381|bn254|toy)_(fr|g1|g2)$")
-
-
-def _module_of(kernel: str) -> tuple[str, str]:
-    """Which module exports a kernel: by its suffix, else the fields module.
-
-    Field kernels of the "fields" module end in a field's name (``field_op_bn254_fr``): their prefix decides.
-    """
-    match = _FAMILY.search(kernel)
-    if match and not kernel.startswith(("field_", "word_")):
-        return match[1], match[2]
-    return "any", "fields"
