@@ -17,7 +17,7 @@ from cuzk import __version__
 from cuzk.cli.guard import guard
 from cuzk.cli.help_text import epilog
 
-__all__ = ["main", "make_app"]
+__all__ = ["make_app", "run"]
 
 _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
@@ -107,8 +107,8 @@ def make_app(word: str | None = None) -> typer.Typer:
     return made
 
 
-def main() -> None:
-    """Entry point of the ``cuzk`` command; ends the process with the command's exit code."""
+def run() -> None:
+    """Run the command that this process's arguments name."""
     # NumPy's linear algebra, which nothing here uses, starts a thread a core, and each spins for tens of
     # milliseconds before it sleeps: on the cores that the proof wants.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

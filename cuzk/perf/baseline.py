@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -108,7 +106,9 @@ def _figures(raw: dict[str, Any], path: Path) -> _Figures:
 
 
 def write_baseline(folder: Path, baseline: Baseline) -> Path:
-    """Write a file beside its place, then rename it.  One line a subject, so that changes read well in a diff."""
+    """Write a file in one step.  It has one line a subject, so that changes read well in a diff."""
+    from cuzk.formats.atomic import atomic_write  # here, since the gate itself needs no numpy
+
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / baseline.file_name
     head = {
@@ -120,9 +120,6 @@ def write_baseline(folder: Path, baseline: Baseline) -> Path:
         for subject, metrics in sorted(baseline.figures.items())
     ]
     text = json.dumps(head, indent=1)[:-2] + ',\n "figures": {\n' + ",\n".join(lines) + "\n }\n}\n"
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{path.name}")
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(temporary).chmod(0o644)
-    Path(temporary).replace(path)
+    with atomic_write(path) as file:
+        file.write(text.encode())
     return path
