@@ -7,7 +7,7 @@ streamed does both while a chunk is there, in the phase of its MSM.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -33,7 +33,13 @@ def _window_bits(variants: Mapping[str, str]) -> int | None:
     return None if variants["D4"] == "auto" else int(variants["D4"])
 
 
-def commit_h(resident: ResidentKey, h: Array, variants: Mapping[str, str], recorder: Recorder) -> U64Array:
+def commit_h(
+    resident: ResidentKey,
+    h: Array,
+    variants: Mapping[str, str],
+    recorder: Recorder,
+    meanwhile: Callable[[], None] = lambda: None,
+) -> U64Array:
     """The sum of h[i] * h_query[i].
 
     Args:
@@ -41,6 +47,7 @@ def commit_h(resident: ResidentKey, h: Array, variants: Mapping[str, str], recor
         h: What quotient() returned.
         variants: Every variant's value; D4 acts here.
         recorder: Where the phase is booked.
+        meanwhile: What the host may do while the device is at work.
 
     Returns:
         Shape affine_shape of G1 uint64, on the host. Form: affine, Montgomery.
@@ -52,6 +59,7 @@ def commit_h(resident: ResidentKey, h: Array, variants: Mapping[str, str], recor
         _tag(span, [query])
         commit = _Commit(resident, variants, resident.plan.msm_h_bytes)
         commit.launch(query, h)
+        meanwhile()
         return commit.total(query)
 
 

@@ -37,14 +37,17 @@ class Bls12381Check:
         self._alpha, self._minus_beta = alpha, -beta
         self._ic = [_key_point(g1, point, f"ic[{i}]") for i, point in enumerate(vk.ic)]
 
-    def reason_against(self, public: Sequence[int], proof: Proof) -> str:
+    def inputs(self, public: Sequence[int]) -> Any:
+        """The sum over ic that the public inputs choose."""
+        return _combination(self._ic, [1, *public])
+
+    def reason_against(self, inputs: Any, proof: Proof) -> str:
         """Why a proof does not hold, or the empty string if it does."""
         points, reason = self._points(proof)
         if reason:
             return reason
         a, b, c = points
-        total = _combination(self._ic, [1, *public])
-        left = arkworks.GT.multi_pairing([a, total, c], [b, self._minus_gamma, self._minus_delta])
+        left = arkworks.GT.multi_pairing([a, inputs, c], [b, self._minus_gamma, self._minus_delta])
         return "" if left == self._alpha_beta else "the pairing equation does not hold"
 
     def reason_against_batch(

@@ -51,12 +51,15 @@ class Bn254Check:
         self._alpha_beta = _pairing.pairing_product(np.ascontiguousarray(vk.alpha_g1[None]), [beta])
         self._ic = np.ascontiguousarray(vk.ic)
 
-    def reason_against(self, public: Sequence[int], proof: Proof) -> str:
+    def inputs(self, public: Sequence[int]) -> U64Array:
+        """The sum over ic that the public inputs choose. Shape (1, 2, limbs)."""
+        return _pairing.g1_linear_combination(self._ic, ints_to_limbs(public, self._limbs))
+
+    def reason_against(self, inputs: U64Array, proof: Proof) -> str:
         """Why a proof does not hold, or the empty string if it does."""
         reason = _reason_against_points(proof)
         if reason:
             return reason
-        inputs = _pairing.g1_linear_combination(self._ic, ints_to_limbs(public, self._limbs))
         left = np.concatenate([proof.a[None], inputs, proof.c[None]])
         prepared = _pairing.prepare_g2(np.ascontiguousarray(proof.b[None]))
         holds = _pairing.pairing_product_equals(left, [prepared, self._fixed], self._alpha_beta)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 from cuzk.device.base import Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
@@ -14,7 +15,7 @@ from cuzk.groth16.commit import commit_h, commit_witness
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
 from cuzk.groth16.quotient import prepare_quotient, quotient
 from cuzk.groth16.resident import ResidentKey, Rows
-from cuzk.groth16.verify import PreparedVerifyingKey
+from cuzk.groth16.verify import PreparedStatement, PreparedVerifyingKey
 from cuzk.keys import ProvingKey
 from cuzk.limbs import fr_to_ints
 from cuzk.proof import Proof
@@ -112,26 +113,30 @@ class Prover:
         )
         try:
             with self._lock, self._recorder.phase("prove", circuits=len(witnesses)):
-                proofs = self._compute(witnesses, used)
+                checks = [_Check(self, witness) for witness in witnesses] if self_check else []
+                proofs = self._compute(witnesses, used, checks)
                 if self_check and self._verifier:
                     with self._recorder.phase("self_check"):
-                        self._self_check(witnesses, used, proofs)
+                        self._self_check(checks, used, proofs)
             return proofs
         finally:
             for blinding in used:
                 blinding.wipe()
 
-    def _compute(self, witnesses: Sequence[Witness], blindings: Sequence[Blinding]) -> list[Proof]:
+    def _compute(
+        self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], checks: Sequence[_Check] = ()
+    ) -> list[Proof]:
         """Run the phases, each over as many circuits as fit the device before the next."""
         at_once = self._resident.plan.circuits
         proofs = []
         for first in range(0, len(witnesses), at_once):
-            proofs += self._compute_together(
-                witnesses[first : first + at_once], blindings[first : first + at_once]
-            )
+            part = slice(first, first + at_once)
+            proofs += self._compute_together(witnesses[part], blindings[part], checks[part])
         return proofs
 
-    def _compute_together(self, witnesses: Sequence[Witness], blindings: Sequence[Blinding]) -> list[Proof]:
+    def _compute_together(
+        self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], checks: Sequence[_Check]
+    ) -> list[Proof]:
         """Run the phases, each over all circuits before the next."""
         resident, recorder, stream = self._resident, self._recorder, self._resident.stream
         with recorder.phase("synthesis"), self.device.label("synthesis"):
@@ -141,11 +146,15 @@ class Prover:
                 stream.begin()  # the first bases are on their way while rows are checked and transformed
             self._check_rows(abcs)
         sums_h = []
+        # Launches of a device that is its own host are over when they return: nothing is won by working meanwhile.
+        meanwhile = iter(checks if self.device.host is not self.device and self._verifier else ())
         with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
             while abcs:
                 with recorder.phase("ntt_h", quotient=self.key.h_form):
                     h = quotient(resident, abcs.pop(0))
-                sums_h.append(commit_h(resident, h, self.variants, recorder))
+                sums_h.append(
+                    commit_h(resident, h, self.variants, recorder, partial(_prepare_next, meanwhile))
+                )
                 del h  # its memory is wanted by the next circuit, and by the lists of the next phase
         with self.device.label("commit"):
             sums = [commit_witness(resident, w, self.variants, recorder) for w in ws]
@@ -171,13 +180,12 @@ class Prover:
                 )
 
     def _self_check(
-        self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], proofs: Sequence[Proof]
+        self, checks: Sequence[_Check], blindings: Sequence[Blinding], proofs: Sequence[Proof]
     ) -> None:
-        prepared = self._prepared
-        for witness, blinding, proof in zip(witnesses, blindings, proofs, strict=True):
-            verdict = prepared.verify(witness.public(self.key.num_public), proof)
+        for check, blinding, proof in zip(checks, blindings, proofs, strict=True):
+            verdict = self._prepared.verify(check.statement, proof)
             if not verdict:
-                raise self._diagnose(witness, blinding, proof, verdict.reason)
+                raise self._diagnose(check.witness, blinding, proof, verdict.reason)
 
     @cached_property
     def _prepared(self) -> PreparedVerifyingKey:
@@ -217,3 +225,28 @@ class Prover:
             self.key, self.device.reference
         )  # with a recorder of its own: it is no phase of this proof
         return again._compute([witness], [blinding])[0]
+
+
+@dataclass(eq=False)
+class _Check:
+    """The self-check of one proof to be.
+
+    Args:
+        prover: Whose verifier.
+        witness: What is proved.
+    """
+
+    prover: Prover
+    witness: Witness
+
+    @cached_property
+    def statement(self) -> PreparedStatement:
+        """The public inputs as the verifier takes them; made once, while the device is at work where that pays."""
+        return self.prover._prepared.statement(self.witness.public(self.prover.key.num_public))
+
+
+def _prepare_next(checks: Iterator[_Check]) -> None:
+    """Prepare the statement of the next check, if there is one."""
+    for check in checks:
+        _ = check.statement
+        return

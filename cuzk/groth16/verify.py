@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from cuzk.curves import Curve
-from cuzk.errors import CurveMismatchError, InputError, RangeError, ShapeError
+from cuzk.errors import CurveMismatchError, InputError, InternalError, RangeError, ShapeError
 from cuzk.groth16.pairing_bls12_381 import Bls12381Check
 from cuzk.groth16.pairing_bn254 import Bn254Check
 from cuzk.keys import VerifyingKey
 from cuzk.proof import Proof
 
-__all__ = ["PreparedVerifyingKey", "Verdict", "verify", "verify_batch"]
+__all__ = ["PreparedStatement", "PreparedVerifyingKey", "Verdict", "verify", "verify_batch"]
 
 #: Bits of the random weights of a batch: the chance that a wrong batch passes is at most 2^-128.
 _WEIGHT_BITS = 128
@@ -45,8 +45,11 @@ class Verdict:
 class _PairingCheck(Protocol):
     """The pairing side of one prepared key."""
 
-    def reason_against(self, public: Sequence[int], proof: Proof) -> str:
-        """Why a proof does not hold, or the empty string if it does.  public: each 0 <= x < r."""
+    def inputs(self, public: Sequence[int]) -> Any:
+        """The sum over ic that the public inputs choose, in the pairing's own form.  Each 0 <= x < r."""
+
+    def reason_against(self, inputs: Any, proof: Proof) -> str:
+        """Why a proof does not hold, or the empty string if it does."""
 
     def reason_against_batch(
         self, statements: Sequence[Sequence[int]], proofs: Sequence[Proof], weights: Sequence[int]
@@ -54,7 +57,23 @@ class _PairingCheck(Protocol):
         """As reason_against, for the sum of the equations times the weights, each 0 < weight < r."""
 
 
-_CHECKS: dict[str, Callable[[VerifyingKey], _PairingCheck]] = {"bls12_381": Bls12381Check, "bn254": Bn254Check}
+_CHECKS: dict[str, Callable[[VerifyingKey], _PairingCheck]] = {
+    "bls12_381": Bls12381Check,
+    "bn254": Bn254Check,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedStatement:
+    """Public inputs, as a prepared key takes them.
+
+    Args:
+        prepared: The key that made it.
+        inputs: Their sum over ic.
+    """
+
+    prepared: PreparedVerifyingKey
+    inputs: Any
 
 
 class PreparedVerifyingKey:
@@ -71,8 +90,9 @@ class PreparedVerifyingKey:
     def __init__(self, vk: VerifyingKey) -> None:
         if not self.supports(vk.curve):
             raise InputError(
-                f"there is no pairing on {vk.curve.name}", limit=f"possible: {', '.join(_CHECKS)}"
-            )
+                f"there is no pairing on {vk.curve.name}", limit=f"possible: {', '.join(_CHECKS)}",
+                remedy="use a key over one of these curves",
+            )  # fmt: skip
         vk.check_degenerate()
         self.vk = vk
         self._check = _CHECKS[vk.curve.name](vk)
@@ -82,11 +102,24 @@ class PreparedVerifyingKey:
         """Whether proofs on this curve can be verified (the toy curve has no pairing)."""
         return curve.name in _CHECKS
 
-    def verify(self, public: Sequence[int], proof: Proof) -> Verdict:
-        """Check one proof.
+    def statement(self, public: Sequence[int]) -> PreparedStatement:
+        """The part of a verification that needs no proof: with many public inputs, most of it.
 
         Args:
             public: The public inputs, ONE not included, each 0 <= x < r.
+
+        Raises:
+            ShapeError, RangeError: As verify().
+
+        Cost: num_public scalar multiplications in G1.
+        """
+        return PreparedStatement(self, self._check.inputs(self._checked_public(public)))
+
+    def verify(self, public: Sequence[int] | PreparedStatement, proof: Proof) -> Verdict:
+        """Check one proof.
+
+        Args:
+            public: The public inputs, ONE not included, each 0 <= x < r; or what statement() made of them.
             proof: The proof.
 
         Raises:
@@ -97,7 +130,11 @@ class PreparedVerifyingKey:
         Cost: three pairings with one final exponentiation; num_public scalar multiplications in G1.
         Checked by: tests/prover/test_verify.py.
         """
-        reason = self._check.reason_against(self._checked(public, proof), proof)
+        self._check_curve(proof)
+        statement = public if isinstance(public, PreparedStatement) else self.statement(public)
+        if statement.prepared is not self:
+            raise InternalError("a statement was prepared with another key")
+        reason = self._check.reason_against(statement.inputs, proof)
         return Verdict(not reason, reason)
 
     def verify_batch(self, statements: Sequence[Sequence[int]], proofs: Sequence[Proof]) -> Verdict:
@@ -134,8 +171,17 @@ class PreparedVerifyingKey:
 
     def _checked(self, public: Sequence[Any], proof: Proof) -> list[int]:
         """The public inputs as ints, after the checks that verify() promises."""
+        self._check_curve(proof)
+        return self._checked_public(public)
+
+    def _check_curve(self, proof: Proof) -> None:
         if proof.curve is not self.vk.curve:
-            raise CurveMismatchError(f"the proof is on {proof.curve.name}, the key on {self.vk.curve.name}")
+            raise CurveMismatchError(
+                f"the proof is on {proof.curve.name}, the key on {self.vk.curve.name}",
+                remedy="verify with the key of the circuit that was proved",
+            )
+
+    def _checked_public(self, public: Sequence[Any]) -> list[int]:
         if len(public) != self.vk.num_public:
             raise ShapeError(
                 f"{len(public)} public inputs", limit=f"the key has {self.vk.num_public}",
@@ -149,6 +195,7 @@ class PreparedVerifyingKey:
                     f"public input {i} is {value!r}",
                     where=f"public[{i}]",
                     limit=f"an integer with 0 <= x < r = {self.vk.curve.r}",
+                    remedy="give it reduced mod r, as an int",
                 )
         return [int(value) for value in public]
 

@@ -16,6 +16,7 @@ from cuzk_oracles.curve import mul
 from cuzk.errors import (
     CurveMismatchError,
     InputError,
+    InternalError,
     NotOnCurveError,
     RangeError,
     SecurityWarning,
@@ -126,6 +127,22 @@ def test_public_inputs_are_checked(curve: str) -> None:
     for inputs in ([], load.public[:1], [*load.public, 0]):
         with pytest.raises(ShapeError, match="public inputs"):
             verify(vk, inputs, proof)
+
+
+@pytest.mark.parametrize("curve", CURVES)
+def test_prepared_statements(curve: str) -> None:
+    """What is prepared before the proof gives the same verdicts, and belongs to one key."""
+    load, vk, proof = proved(curve)
+    prepared = PreparedVerifyingKey(vk)
+    assert prepared.verify(prepared.statement(load.public), proof)
+    wrong = [load.public[0], (load.public[1] + 1) % load.curve.r]
+    assert not prepared.verify(prepared.statement(wrong), proof)
+    with pytest.raises(RangeError, match="public input 1"):
+        prepared.statement([0, load.curve.r])
+    with pytest.raises(ShapeError):
+        prepared.statement([0])
+    with pytest.raises(InternalError, match="another key"):
+        PreparedVerifyingKey(vk).verify(prepared.statement(load.public), proof)
 
 
 @pytest.mark.parametrize("curve", CURVES)
