@@ -38,7 +38,7 @@ def convert(
     """The same key in another form: with fixed blinding it gives the same proof, byte for byte.
 
     Args:
-        key: Its points are taken as checked.
+        key: Its points are taken as checked, the H points also for the subgroup of order r.
         device: Where points are multiplied.
         h_form: Form of the H bases; as it is where None.
         root_convention: Whose roots of unity number the rows; as it is where None. Where that changes the rows,

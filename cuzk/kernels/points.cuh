@@ -3,6 +3,7 @@
 
 #include "args.cuh"
 #include "point.cuh"
+#include "points_halves.cuh"
 
 namespace cuzk {
 
@@ -122,6 +123,6 @@ template <class Ex, class G> CUZK_FN void points_in_subgroup(Ex& ex, const Point
 #define CUZK_POINTS_KERNELS(X, G)                                                                            \
     X(points_normalize, PointsNormalizeArgs<G>, 128, 2) X(points_add, PointsAddArgs<G>, 128, 1)              \
     X(points_scalar_mul, PointsScalarMulArgs<G>, 128, 1) X(points_on_curve, PointsCheckArgs<G>, 128, 2)      \
-    X(points_in_subgroup, PointsCheckArgs<G>, 128, 1)
+    X(points_in_subgroup, PointsCheckArgs<G>, 128, 1) X(points_halves, PointsHalvesArgs<G>, 128, 1)
 
 }  // namespace cuzk

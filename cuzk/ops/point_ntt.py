@@ -7,15 +7,17 @@ reversal. The places change on the host, which costs little beside n/2 scalar mu
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.errors import RangeError, ShapeError
 from cuzk.limbs import U64Array
-from cuzk.ops.fr_vec import powers
+from cuzk.ops.endomorphism import mul_by_factors
 from cuzk.ops.plan_msm import sum_shape
-from cuzk.ops.points import alloc_xyzz, normalize, scalar_mul
+from cuzk.ops.points import alloc_xyzz, normalize
 
 __all__ = ["point_ntt", "scale_by_powers"]
 
@@ -30,7 +32,7 @@ def point_ntt(device: Device, group: GroupSpec, points: U64Array, root: int) -> 
         device: Where to compute.
         group: The points' group.
         points: On the host. Shape (n, *affine_shape) uint64, n a power of two. Order: natural.
-            Form: affine, Montgomery, < p; infinity is allowed.
+            Form: affine, Montgomery, < p, of order r (see mul_by_factors); infinity is allowed.
         root: A primitive n-th root of unity in Fr, standard form.
 
     Returns:
@@ -68,9 +70,8 @@ def _pass(device: Device, group: GroupSpec, x: U64Array, step: int, omega: int) 
     first = device.download(difference[:step])
     y[0, 1] = first
     if blocks > 1:
-        factors = device.download(powers(device, group.curve, omega, blocks))[1:]
-        repeated = device.upload(np.repeat(factors, step, axis=0))
-        scaled = scalar_mul(device, group, difference[step:], repeated)
+        factors = _powers(group, omega, blocks, 1)[1:]
+        scaled = mul_by_factors(device, group, difference[step:], factors, share=step)
         y[1:, 1] = device.download(scaled).reshape(y[1:, 1].shape)
     return y.reshape(x.shape)
 
@@ -101,7 +102,7 @@ def scale_by_powers(device: Device, group: GroupSpec, points: U64Array, base: in
     Args:
         device: Where to compute.
         group: The points' group.
-        points: On the host. Shape (n, *affine_shape) uint64. Form: affine, Montgomery, < p.
+        points: On the host. Shape (n, *affine_shape) uint64. Form: affine, Montgomery, < p, of order r.
         base: Ratio of the factors, taken mod r.
         first: Factor of points[0], taken mod r.
 
@@ -113,6 +114,11 @@ def scale_by_powers(device: Device, group: GroupSpec, points: U64Array, base: in
     """
     if len(points) == 0:
         return points
+    factors = _powers(group, base, len(points), first)
+    return np.asarray(device.download(mul_by_factors(device, group, device.upload(points), factors)))
+
+
+def _powers(group: GroupSpec, base: int, count: int, first: int) -> list[int]:
+    """The scalars first * base^i mod r, i < count."""
     r = group.curve.r
-    factors = powers(device, group.curve, base % r, len(points), first=first % r)
-    return np.asarray(device.download(scalar_mul(device, group, device.upload(points), factors)))
+    return list(itertools.accumulate(range(count - 1), lambda power, _: power * base % r, initial=first % r))
