@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cuzk.device import Device, get_device
 from tests.device import gpu
 from tests.device.results import ROOT, Results, tree_digest
 
@@ -26,7 +27,7 @@ READY_LIMIT_S = 3.0
 _TIMEOUT_S = 120
 
 
-def prepare(folder: Path, log_domain: int) -> None:
+def prepare(folder: Path, log_domain: int, device: Device) -> None:
     """Save a key and a witness of it."""
     import numpy as np
 
@@ -36,14 +37,13 @@ def prepare(folder: Path, log_domain: int) -> None:
     from tests.workloads.porep_shape import porep_shape
 
     circuit, witness = porep_shape(log_domain)
-    device = gpu.gpu()
     save_cuzk_key(
         folder / "key.cuzk", setup(circuit, device, toxic_waste=ToxicWaste.from_seed(circuit.curve, 1))
     )
     np.save(folder / "witness.npy", witness.values)
 
 
-def sample(folder: Path, spawned: float) -> dict[str, float]:
+def sample(folder: Path, spawned: float, name: str) -> dict[str, float]:
     """In a fresh process: seconds from its start to each point."""
     points = {"python": time.time() - spawned}
 
@@ -55,7 +55,7 @@ def sample(folder: Path, spawned: float) -> dict[str, float]:
     from cuzk.witness import Witness
 
     points["imports"] = time.time() - spawned
-    device = get_device("cuda")
+    device = get_device(name)
     points["device"] = time.time() - spawned
     key = load_cuzk_key(folder / "key.cuzk")
     device.load(key.curve.name)
@@ -68,7 +68,7 @@ def sample(folder: Path, spawned: float) -> dict[str, float]:
     return points
 
 
-def run_sample(folder: Path) -> dict[str, float]:
+def run_sample(folder: Path, device: str) -> dict[str, float]:
     """Start a fresh process and read what it measured."""
     command = [
         sys.executable,
@@ -76,6 +76,8 @@ def run_sample(folder: Path) -> dict[str, float]:
         "tests.device.startup",
         "--sample",
         str(folder),
+        "--device",
+        device,
         "--spawned",
         repr(time.time()),
     ]
@@ -101,24 +103,28 @@ def main() -> int:
     )
     parser.add_argument("--log", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--device", default="cuda")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--sample", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--spawned", type=float, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.sample:
-        print(json.dumps(sample(options.sample, options.spawned)))
+        print(json.dumps(sample(options.sample, options.spawned, options.device)))
         return 0
-    if reason := gpu.why_none():
+    reason = gpu.why_none() if options.device.startswith("cuda") else ""
+    if reason:
         print(f"startup skipped: {reason}")
         return 0
-    device = gpu.gpu()
+    device = get_device(options.device)
     results = Results(options.json, {"device": device.name, "build": device.build_key, "tree": tree_digest()})
     rows: list[dict[str, Any]] = results.data["rows"]
     with tempfile.TemporaryDirectory() as name:
-        prepare(Path(name), options.log)
-        run_sample(Path(name))  # fills the page cache and, the first time ever, the kernel cache
+        prepare(Path(name), options.log, device)
+        run_sample(
+            Path(name), options.device
+        )  # fills the page cache and, the first time ever, the kernel cache
         for _ in range(options.repeats):
-            row = run_sample(Path(name))
+            row = run_sample(Path(name), options.device)
             results.add(
                 {
                     "log_domain": options.log,
