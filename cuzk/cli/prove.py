@@ -21,6 +21,7 @@ from cuzk.cli.options import (
 )
 from cuzk.cli.output import json_names, note, print_facts, print_json, print_table
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
+from cuzk.cli.progress import QuietOption
 from cuzk.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class _Request:
     blinding: tuple[int, int] | None
     self_check: bool
     timing: bool
+    quiet: bool
 
     def file(self, option: str) -> Path:
         """The path of an option that is always given."""
@@ -111,6 +113,7 @@ def prove(
     memory: Annotated[
         Path | None, typer.Option("--memory", metavar="M.csv", help="Write the memory in use over time.")
     ] = None,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Prove that a witness satisfies a key's circuit.
@@ -128,6 +131,7 @@ def prove(
         blinding=_parse_blinding(insecure_blinding),
         self_check=not no_self_check,
         timing=timing,
+        quiet=quiet or timing or as_json,
     )  # fmt: skip
     check_inputs(request.inputs)
     check_outputs(request.outputs, request.inputs)
@@ -161,7 +165,7 @@ def _run(request: _Request) -> _Result:
     from cuzk.telemetry import JsonlWriter, MemoryMonitor, Recorder, TimingLines
 
     with ExitStack() as stack:
-        progress = Progress(f"prove with {request.file('--key').name}", PROVE_STEPS, quiet=request.timing)
+        progress = Progress(f"prove with {request.file('--key').name}", PROVE_STEPS, quiet=request.quiet)
         sinks: list[EventSink] = [progress]
         if request.timing:
             sinks.append(TimingLines())
@@ -175,9 +179,11 @@ def _run(request: _Request) -> _Result:
 
 
 def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Result:
-    from cuzk.cli.loading import load_kernels, load_proving_key, require_curve
+    from cuzk.cli.loading import load_kernels, load_proving_key
     from cuzk.formats import load_r1cs, load_witness
+    from cuzk.formats.container import naming_file
     from cuzk.groth16 import Prover
+    from cuzk.groth16.work import prove_work
 
     with recorder.phase("witness_load"):
         witness = load_witness(request.file("--witness"))
@@ -189,10 +195,12 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
         if request.inputs["--circuit"] is not None:
             circuit = load_r1cs(request.file("--circuit"))
         key = load_proving_key(request.file("--key"), device, circuit=circuit)
-        key.check_witness(witness)
-        if circuit is not None:
-            require_curve(circuit.curve, key.curve, request.file("--circuit"), "circuit")
-    prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
+        with naming_file(request.file("--witness")):
+            key.check_witness(witness)
+    with naming_file(request.inputs["--circuit"] or request.file("--key")):
+        prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
+    if progress.is_shown:
+        progress.expect(prove_work(key, witness, self_check=request.self_check))
     proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
     return _Result(proof, witness.public(key.num_public), device, recorder, key.num_constraints)
 
@@ -208,12 +216,11 @@ def _write(request: _Request, result: _Result) -> None:
     from cuzk.formats.json_proof import dump_json
 
     curve = result.proof.curve
-    files = {
-        request.file("--proof"): dump_json(proof_to_json(result.proof)),
-        request.file("--public"): dump_json(public_to_json(result.public, curve)),
-    }
+    # The proof comes last, so that where there is a new one, everything else is there as well.
+    files = {request.file("--public"): dump_json(public_to_json(result.public, curve))}
     if request.outputs["--proof-bytes"] is not None:
         files[request.file("--proof-bytes")] = encode_proof(result.proof)
+    files[request.file("--proof")] = dump_json(proof_to_json(result.proof))
     write_together(files)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,11 +15,14 @@ from cuzk.cli.key_files import check_word
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import note, print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs
+from cuzk.cli.progress import QuietOption
 
 if TYPE_CHECKING:
+    from cuzk.cli.progress import Progress
     from cuzk.device import Device
     from cuzk.keys import ProvingKey
     from cuzk.relation import R1CS
+    from cuzk.telemetry import Recorder
 
 __all__ = ["EXAMPLES", "setup"]
 
@@ -69,6 +73,10 @@ def setup(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
+    events: Annotated[
+        Path | None, typer.Option("--events", metavar="E.jsonl", help="Write the phase events, one a line.")
+    ] = None,
+    quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make a key pair for a circuit.
@@ -82,17 +90,27 @@ def setup(
     inputs = {"CIRCUIT": circuit, "--ptau": ptau}
     check_inputs(inputs)
     check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
+    check_outputs({"--events": events}, inputs | {"--key": key, "--vkey": vkey})
     note(_SINGLE_PARTY if ptau is None else _SECOND_PHASE)
     from cuzk.cli.progress import SETUP_STEPS, Progress
     from cuzk.formats import load_r1cs
+    from cuzk.telemetry import EventSink, JsonlWriter, Recorder
 
     start = time.perf_counter()
-    r1cs = load_r1cs(circuit)
-    title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
-    with Progress(title, SETUP_STEPS) as progress:
+    with ExitStack() as stack:
+        progress = Progress(f"set-up of {circuit.name}", SETUP_STEPS, quiet=quiet or as_json)
+        sinks: list[EventSink] = [progress]
+        if events is not None:
+            sinks.append(stack.enter_context(JsonlWriter(events)))
+        recorder = Recorder(sinks)
+        with recorder.phase("circuit_load"):
+            r1cs = load_r1cs(circuit)
+        progress.title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
+        stack.enter_context(progress)
         where = open_device(device, progress.kernel_build)
-        made = _run(r1cs, where, insecure_seed, roots, ptau, progress)
-        _write(made, key, vkey, force)
+        made = _run(r1cs, where, insecure_seed, roots, ptau, progress, recorder)
+        with recorder.phase("key_write"):
+            _write(made, key, vkey, force)
     report = _report(made, where, key, vkey, time.perf_counter() - start)
     if as_json:
         print_json(report | {"insecure_seed": insecure_seed is not None})
@@ -101,15 +119,20 @@ def setup(
 
 
 def _run(
-    r1cs: R1CS, device: Device, seed: int | None, roots: str, ptau: Path | None, progress: Any
+    r1cs: R1CS,
+    device: Device,
+    seed: int | None,
+    roots: str,
+    ptau: Path | None,
+    progress: Progress,
+    recorder: Recorder,
 ) -> ProvingKey:
     from cuzk.cli.loading import load_kernels
     from cuzk.errors import SecurityWarning
     from cuzk.groth16 import ToxicWaste
     from cuzk.groth16 import setup as make_keys
-    from cuzk.telemetry import Recorder
+    from cuzk.groth16.work import setup_work
 
-    recorder = Recorder([progress])
     waste = None
     if seed is not None:
         warnings.warn(
@@ -122,6 +145,8 @@ def _run(
     if ptau is not None:
         with recorder.phase("setup"):
             return _from_powers(r1cs, ptau, device, None if waste is None else waste.delta, roots)
+    if progress.is_shown:
+        progress.expect(setup_work(r1cs))
     return make_keys(
         r1cs,
         device,
@@ -135,13 +160,15 @@ def _from_powers(r1cs: R1CS, ptau: Path, device: Device, delta: int | None, root
     from cuzk.cli.loading import curve_checker, require_curve, subgroup_checker
     from cuzk.errors import NotInSubgroupError, NotOnCurveError
     from cuzk.formats import load_ptau
+    from cuzk.formats.container import naming_file
     from cuzk.groth16.phase2 import setup_from_powers
     from cuzk.key_checks import check_points
 
     powers = load_ptau(ptau, r1cs.domain_log2, root_convention=roots)  # type: ignore[arg-type]
     require_curve(powers.curve, r1cs.curve, ptau, "file with powers of tau")
-    check_points(powers.points(), curve_checker(device), NotOnCurveError)
-    check_points(powers.points(), subgroup_checker(device), NotInSubgroupError)
+    with naming_file(ptau):
+        check_points(powers.points(), curve_checker(device), NotOnCurveError)
+        check_points(powers.points(), subgroup_checker(device), NotInSubgroupError)
     return setup_from_powers(r1cs, powers, device, delta=delta, root_convention=roots)  # type: ignore[arg-type]
 
 

@@ -230,7 +230,7 @@ def _read_terminal(screen: Any) -> bytes:
 def test_a_terminal_gets_a_bar_that_goes_away(tmp_path: Path) -> None:
     files = circuit("bn128")
     words = ["prove", "--key", files.zkey, "--witness", files.wtns, "--proof", tmp_path / "p.json"]
-    words += ["--public", tmp_path / "q.json", "--device", "cpu", "--json"]
+    words += ["--public", tmp_path / "q.json", "--device", "cpu"]
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
     command = [sys.executable, "-m", "cuzk", *map(str, words)]
@@ -242,6 +242,6 @@ def test_a_terminal_gets_a_bar_that_goes_away(tmp_path: Path) -> None:
         shown = _read_terminal(screen)
         assert process.wait(timeout=60) == 0, shown
     text = shown.decode(errors="replace")
-    assert "/12" in text, "steps done of all"
+    assert "/13" in text, "steps done of all"
     assert "\x1b[" in text
     assert "read the witness: " not in text, "lines are for logs"
