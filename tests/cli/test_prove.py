@@ -6,7 +6,6 @@ other, a flag that is parsed and then forgotten.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
