@@ -22,11 +22,11 @@ from cuzk.device.arena import Arena
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table
 from cuzk.device.copies import CopySpan, Ticket
 from cuzk.device.cuda_copies import Copier, CudaTicket
-from cuzk.device.cuda_health import Health, identify, import_cupy, is_available
+from cuzk.device.cuda_health import Health, bind_thread, identify, import_cupy, is_available
 from cuzk.device.cuda_launch import FAULT_BYTES, Launcher
 from cuzk.device.cuda_memory import memory_class, open_backing
 from cuzk.device.cuda_modules import Modules
-from cuzk.device.cuda_pages import HostMemory, Ring
+from cuzk.device.cuda_pages import HostMemory
 from cuzk.errors import InternalError
 
 __all__ = ["CudaDevice", "available"]
@@ -55,7 +55,6 @@ class CudaDevice(Device):
     """
 
     kind = "cuda"
-    _slots: Ring | None = None
     _launcher: Launcher
 
     def __init__(
@@ -107,21 +106,14 @@ class CudaDevice(Device):
             cuda, self._stream, self._modules, self._pointer(self._fault), self._mailbox[:FAULT_BYTES]
         )
         self._keep: list[Any] = []  # what uploads from locked memory read, until the next synchronisation
+        # The copier's thread must not keep this device alive: it gets nothing that leads back here.
         self._copier = Copier(
-            cuda, cuda.Stream(non_blocking=True), host_memory=self._host_memory,
-            ring=self._ring, enter=self._bind,
+            cuda, cuda.Stream(non_blocking=True), self._host_memory,
+            enter=functools.partial(bind_thread, self._runtime, self._ordinal),
         )  # fmt: skip
         self._origin = cuda.Event()
         self._origin.record(self._stream)
-        weakref.finalize(self, self._copier.close)
-
-    def _ring(self) -> Ring:
-        """The ring of page-locked slots; made when something first needs it."""
-        with self._lock:
-            if self._slots is None:
-                event = functools.partial(self._cupy.cuda.Event, block=True, disable_timing=True)
-                self._slots = Ring(self._host_memory.take, event)
-            return self._slots
+        weakref.finalize(self, self._copier.jobs.put, None)  # ends the thread
 
     @property
     def kernels(self) -> Mapping[str, KernelSpec]:
@@ -143,19 +135,13 @@ class CudaDevice(Device):
 
     # -- the calling thread
 
-    def _bind(self) -> None:
-        """Make the GPU's context current in this thread for good: the driver's calls need one."""
-        before = self._runtime.getDevice()
-        self._runtime.setDevice(self._ordinal)
-        self._runtime.free(0)  # drivers before CUDA 12 bind the context at the first call only
-        self._local.bound = True
-        if before != self._ordinal:
-            self._runtime.setDevice(before)
-
     def _here(self) -> AbstractContextManager[Any]:
         """Make this GPU current for a ``with`` block, and the one that was current before again after it."""
         if not getattr(self._local, "bound", False):
-            self._bind()
+            before = self._runtime.getDevice()
+            bind_thread(self._runtime, self._ordinal)
+            self._runtime.setDevice(before)
+            self._local.bound = True
         return _NOTHING if self._runtime.getDevice() == self._ordinal else self._device
 
     @contextmanager
@@ -199,7 +185,7 @@ class CudaDevice(Device):
                 self._keep.append(source)
                 issue(source, 0)
             elif len(source) > _SMALL_BYTES:
-                self._ring().send(source, issue)
+                self._host_memory.ring().send(source, issue)
             elif len(source):
                 issue(source, 0)
         self._counts["bytes_up"] += array.nbytes
@@ -236,7 +222,7 @@ class CudaDevice(Device):
                 into[...] = small
             else:
                 self._settle()
-                self._ring().fetch(into, issue)
+                self._host_memory.ring().fetch(into, issue)
         self._counts["bytes_down"] += nbytes
         return result
 

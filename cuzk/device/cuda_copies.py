@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuzk.device.copies import CopySpan, Ticket
-from cuzk.device.cuda_pages import HostMemory, Ring
+from cuzk.device.cuda_pages import HostMemory
 
 __all__ = ["Copier", "CudaTicket"]
 
@@ -77,7 +77,6 @@ class Copier:
         cuda: ``cupy.cuda``.
         stream: The copy stream.
         host_memory: The device's page-locked memory.
-        ring: Called when the ring is needed first.
         enter: Makes the device current in the worker's thread, for good.
     """
 
@@ -85,15 +84,14 @@ class Copier:
         self,
         cuda: Any,
         stream: Any,
-        *,
         host_memory: HostMemory,
-        ring: Callable[[], Ring],
+        *,
         enter: Callable[[], object],
     ) -> None:
-        self._cuda, self._stream, self._host_memory = cuda, stream, host_memory
-        self._ring, self._enter = ring, enter
+        self._cuda, self._stream, self._host_memory, self._enter = cuda, stream, host_memory, enter
         self._issue = threading.Lock()  # one copy's calls stay together on the stream
-        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        #: Copies for the worker; None ends it.
+        self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._worker: threading.Thread | None = None
         self._in_flight: deque[_Job] = deque()
         self._spans: deque[CudaTicket] = deque(maxlen=65536)
@@ -117,7 +115,7 @@ class Copier:
             if self._worker is None:
                 self._worker = threading.Thread(target=self._work, name="cuzk-copy", daemon=True)
                 self._worker.start()
-            self._jobs.put(job)
+            self.jobs.put(job)
         return ticket
 
     def _all_issued(self, but: _Job) -> bool:
@@ -126,7 +124,7 @@ class Copier:
 
     def _work(self) -> None:
         self._enter()
-        while (job := self._jobs.get()) is not None:
+        while (job := self.jobs.get()) is not None:
             try:
                 self._run(job)
             except Exception as error:  # noqa: BLE001 - whatever it is, it is raised where the ticket is waited for
@@ -152,7 +150,7 @@ class Copier:
             if self._host_memory.is_locked(job.source):
                 issue(job.source, 0)
             elif len(job.source):
-                self._ring().send(job.source, issue)
+                self._host_memory.ring().send(job.source, issue)
             ticket.event.record(stream)
         ticket.issue()
 
@@ -183,7 +181,3 @@ class Copier:
             ticket.wait_issued()
             spans.append(CopySpan(ticket.label, ticket.nbytes, time_of(ticket.begin), time_of(ticket.event)))
         return spans
-
-    def close(self) -> None:
-        """Stop the worker."""
-        self._jobs.put(None)

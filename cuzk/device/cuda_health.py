@@ -15,7 +15,7 @@ from typing import Any
 from cuzk.device import builder
 from cuzk.errors import CompileError, DeviceError, LaunchError, OutOfMemoryError
 
-__all__ = ["Health", "check_driver", "identify", "import_cupy", "is_available"]
+__all__ = ["Health", "bind_thread", "check_driver", "identify", "import_cupy", "is_available"]
 
 #: Statuses (the same numbers in the driver and the runtime API) after which a context is lost: illegal address,
 #: launch timeout, hardware stack error, illegal instruction, misaligned address, invalid address space, invalid
@@ -102,6 +102,12 @@ def identify(runtime: Any, ordinal: int) -> tuple[str, str, int]:
     model = properties["name"]
     text = model.decode() if isinstance(model, bytes) else str(model)
     return f"{major}{minor}", f"cuda:{ordinal} ({text})", int(properties["multiProcessorCount"])
+
+
+def bind_thread(runtime: Any, ordinal: int) -> None:
+    """Make a GPU's context current in this thread: the driver's calls need one."""
+    runtime.setDevice(ordinal)
+    runtime.free(0)  # drivers before CUDA 12 bind the context at the first call only
 
 
 #: Major compute capability of the oldest GPUs that are supported (Ampere).

@@ -6,8 +6,10 @@ A copy over the bus runs at full speed, and beside kernels, only from page-locke
 
 from __future__ import annotations
 
+import functools
 import os
 import queue
+import threading
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -77,6 +79,10 @@ class HostMemory:
 
         self._pages = Pages
         self._pool = cuda.PinnedMemoryPool(self._allocate)
+        self._slots: Ring | None = None
+        self._making = (
+            threading.Lock()
+        )  # not the device's: the copier's thread comes here while that one waits for it
         #: How often pages were locked; constant once a program is warm.
         self.growths = 0
 
@@ -89,6 +95,14 @@ class HostMemory:
         """Locked bytes from the pool; they return to it with the last view of them."""
         memory = self._pool.malloc(_size_class(nbytes))
         return np.frombuffer(memory, np.uint8, nbytes)
+
+    def ring(self) -> Ring:
+        """The ring of slots; made when something first needs it."""
+        with self._making:
+            if self._slots is None:
+                event = functools.partial(self._cuda.Event, block=True, disable_timing=True)
+                self._slots = Ring(self.take, event)
+            return self._slots
 
     def is_locked(self, array: npt.NDArray[Any]) -> bool:
         """Whether an array lies in locked memory as a whole."""
