@@ -21,6 +21,8 @@ from cuzk.limbs import U64Array, first_not_below, fr_from_ints, fr_to_ints, limb
 
 IntArray = NDArray[Any]
 
+_REMEDY = "the matrix is damaged: make or fetch its file again"
+
 _SAMPLE = 4096  # entries looked at first for the frequent coefficients
 
 
@@ -109,30 +111,40 @@ class CsrMatrix:
             RangeError: A coefficient is >= r.
         """
         if len(self.row_ptr) == 0 or self.row_ptr[0] != 0 or self.row_ptr[-1] != self.nnz:
-            raise ShapeError(f"row_ptr of {name} does not run from 0 to nnz", limit=f"nnz = {self.nnz}")
+            raise ShapeError(
+                f"row_ptr of {name} does not run from 0 to nnz", limit=f"nnz = {self.nnz}", remedy=_REMEDY
+            )
         if (np.diff(self.row_ptr) < 0).any():
-            raise ShapeError(f"row_ptr of {name} decreases")
+            raise ShapeError(f"row_ptr of {name} decreases", remedy=_REMEDY)
         if len(self.coeff) != self.nnz:
-            raise ShapeError(f"{name} has {len(self.coeff)} coefficients", limit=f"nnz = {self.nnz}")
+            raise ShapeError(
+                f"{name} has {len(self.coeff)} coefficients", limit=f"nnz = {self.nnz}", remedy=_REMEDY
+            )
         if self.nnz and int(self.col.max()) >= self.num_cols:
             at = int(np.argmax(self.col >= self.num_cols))
             raise ShapeError(
                 f"{name} uses variable {int(self.col[at])}",
                 where=f"entry {at}",
                 limit=f"{self.num_cols} variables",
+                remedy=_REMEDY,
             )
         if self.nnz and int(self.coeff.max()) >= len(self.dictionary):
             raise ShapeError(
-                f"{name} uses a coefficient beyond its dictionary", limit=str(len(self.dictionary))
+                f"{name} uses a coefficient beyond its dictionary",
+                limit=f"{len(self.dictionary)} values",
+                remedy=_REMEDY,
             )
         if self.dictionary.shape[1:] != (self.curve.fr.limbs,):
             raise ShapeError(
                 f"dictionary of {name} has shape {self.dictionary.shape}",
                 limit=f"(d, {self.curve.fr.limbs})",
+                remedy=_REMEDY,
             )
         bad = first_not_below(self.dictionary, self.curve.r)
         if bad is not None:
-            raise RangeError(f"coefficient {bad} of {name} is not reduced", limit=f"< r = {self.curve.r}")
+            raise RangeError(
+                f"coefficient {bad} of {name} is not reduced", limit=f"< r = {self.curve.r}", remedy=_REMEDY
+            )
 
     def update_digest(self, digest: hashlib.blake2b) -> None:
         """Feed the canonical content into a hash; storage details such as index width do not change it."""

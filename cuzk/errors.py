@@ -68,6 +68,8 @@ class CuzkError(Exception):
     """
 
     exit_code = 3
+    #: What helps in most cases, where the place that raises knows nothing better.
+    usual_remedy: str | None = None
 
     def __init__(
         self, what: str, *, where: str | None = None, limit: str | None = None, remedy: str | None = None
@@ -76,7 +78,7 @@ class CuzkError(Exception):
         self.what = what
         self.where = where
         self.limit = limit
-        self.remedy = remedy
+        self.remedy = remedy or self.usual_remedy
 
     def __str__(self) -> str:
         text = f"{self.where}: {self.what}" if self.where else self.what
@@ -105,6 +107,8 @@ class FormatError(InputError):
         limit: As in CuzkError.
         remedy: As in CuzkError.
     """
+
+    usual_remedy = "make or fetch it again; `cuzk info FILE` says what a file is"
 
     def __init__(
         self,
@@ -135,21 +139,31 @@ class FormatError(InputError):
 class ShapeError(InputError):
     """Sizes of arrays, keys, circuits or witnesses disagree."""
 
+    usual_remedy = "give parts that were made together, of the sizes that the limit names"
+
 
 class CurveMismatchError(InputError):
     """Parts that were made for different curves, or a field no known curve has."""
+
+    usual_remedy = "use a circuit, witness, key and proof that were made for one curve"
 
 
 class RangeError(InputError):
     """A number outside its allowed interval, such as a scalar >= r."""
 
+    usual_remedy = "give a value within the limit"
+
 
 class NotOnCurveError(InputError):
     """A point whose coordinates do not satisfy the curve equation."""
 
+    usual_remedy = "make or fetch it again; do not trust where it came from"
+
 
 class NotInSubgroupError(InputError):
     """A point on the curve but outside the subgroup of prime order r."""
+
+    usual_remedy = "make or fetch it again; do not trust where it came from"
 
 
 class UnsatisfiedError(InputError):
@@ -158,6 +172,8 @@ class UnsatisfiedError(InputError):
 
 class DeviceError(CuzkError, RuntimeError):
     """The device, its driver, its compiler or its memory failed."""
+
+    usual_remedy = "see `cuzk doctor`; `--device cpu` needs no GPU"
 
 
 class CompileError(DeviceError):
@@ -194,6 +210,8 @@ class KernelFault(DeviceError):
 
 class InternalError(CuzkError):
     """An invariant of cuzk itself does not hold: a defect of ours, never of the input."""
+
+    usual_remedy = "this is a defect of cuzk: report it with the command and its input"
 
 
 class SecurityWarning(UserWarning):

@@ -23,12 +23,16 @@ PointChecker = Callable[[GroupSpec, U64Array], int | None]
 """Index of the first bad point of an array of shape (n, *affine_shape), or None."""
 
 NamedPoints = tuple[str, GroupSpec, U64Array]
+_DAMAGED = "the key is damaged, or its parts are of several keys: make or fetch it again"
+
 PointError = type[NotOnCurveError] | type[NotInSubgroupError]
 
 
 def _check_shape(name: str, array: U64Array, shape: tuple[int, ...]) -> None:
     if array.shape != shape or array.dtype != np.uint64:
-        raise ShapeError(f"{name} has shape {array.shape} and type {array.dtype}", limit=f"{shape} uint64")
+        raise ShapeError(
+            f"{name} has shape {array.shape} and type {array.dtype}", limit=f"{shape} uint64", remedy=_DAMAGED
+        )
 
 
 def check_shapes(points: Iterator[NamedPoints], counts: dict[str, int]) -> None:
@@ -43,16 +47,20 @@ def check_matrices(curve: Curve, num_public: int, log_domain: int, matrices: dic
     a = matrices["A"]
     for name, matrix in matrices.items():
         if matrix.curve is not curve:
-            raise CurveMismatchError(f"matrix {name} is over {matrix.curve.name}", limit=curve.name)
+            raise CurveMismatchError(
+                f"matrix {name} is over {matrix.curve.name}", limit=curve.name, remedy=_DAMAGED
+            )
         if (matrix.num_rows, matrix.num_cols) != (a.num_rows, a.num_cols):
             raise ShapeError(
                 f"matrix {name} is {matrix.num_rows} x {matrix.num_cols}",
                 limit=f"{a.num_rows} x {a.num_cols}",
+                remedy=_DAMAGED,
             )
     if not num_public < a.num_rows <= 1 << log_domain:
         raise ShapeError(
             f"matrix A has {a.num_rows} rows",
             limit=f"{num_public + 1} (binding) to 2^{log_domain} (the domain) rows",
+            remedy=_DAMAGED,
         )
 
 
@@ -97,6 +105,8 @@ def check_degenerate(
                 "run a contribution (snarkjs zkey contribute) or cuzk setup before using it"
             )
             if strict:
-                raise RangeError(text, where=name)
+                raise RangeError(
+                    text, where=name, remedy="contribute to it, or leave out --strict to accept the risk"
+                )
             warnings.warn(text, SecurityWarning, stacklevel=3)
             return

@@ -43,6 +43,7 @@ from cuzk.witness import Witness
 HForm = Literal["odd_lagrange", "monomial"]
 H_FORMS: tuple[HForm, ...] = get_args(HForm)
 
+_DAMAGED = "make the key again, or fetch it again"
 _RECOMPILE = "use the circuit, witness program and key that were made together"
 
 
@@ -68,7 +69,11 @@ class VerifyingKey:
 
     def __post_init__(self) -> None:
         if len(self.ic) == 0:
-            raise ShapeError("the verifying key has no ic points", limit="num_public + 1 >= 1")
+            raise ShapeError(
+                "the verifying key has no ic points",
+                limit="num_public + 1 >= 1",
+                remedy="make or fetch it again",
+            )
         check_shapes(self.points(), {"ic": len(self.ic)})
 
     @property
@@ -150,21 +155,26 @@ class ProvingKey:
 
     def __post_init__(self) -> None:
         if self.h_form not in H_FORMS:
-            raise RangeError(f"unknown h_form {self.h_form!r}", limit=f"one of {', '.join(H_FORMS)}")
+            raise RangeError(
+                f"unknown h_form {self.h_form!r}", limit=f"one of {', '.join(H_FORMS)}", remedy=_DAMAGED
+            )
         if self.root_convention not in ROOT_CONVENTIONS:
             raise RangeError(
                 f"unknown root convention {self.root_convention!r}",
                 limit=f"one of {', '.join(ROOT_CONVENTIONS)}",
+                remedy=_DAMAGED,
             )
         if not 0 <= self.num_public < self.num_variables:
             raise ShapeError(
                 f"{self.num_public} public of {self.num_variables} variables",
                 limit="0 <= num_public < num_variables",
+                remedy=_DAMAGED,
             )
         if not 0 <= self.log_domain <= self.curve.two_adicity:
             raise RangeError(
                 f"log_domain = {self.log_domain}",
                 limit=f"two-adicity of {self.curve.name}: {self.curve.two_adicity}",
+                remedy=_DAMAGED,
             )
         check_matrices(self.curve, self.num_public, self.log_domain, self.matrices)
         n = 1 << self.log_domain

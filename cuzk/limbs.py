@@ -46,7 +46,8 @@ def ints_to_limbs(values: Iterable[int], limbs: int) -> U64Array:
     except TypeError:
         place = next(i for i, value in enumerate(sequence) if not hasattr(value, "__index__"))
         raise RangeError(
-            f"the value at index {place} is no integer but {sequence[place]!r:.40}", limit="Python or numpy integers"
+            f"the value at index {place} is no integer but {sequence[place]!r:.40}",
+            limit="Python or numpy integers",
         ) from None
     except OverflowError:
         place = next(i for i, value in enumerate(sequence) if not 0 <= value < 1 << 64 * limbs)
@@ -66,7 +67,7 @@ def limbs_to_ints(array: NDArray[Any]) -> list[int]:
         n ints (one, for a single element).
     """
     if array.ndim == 0:
-        raise ShapeError("a limb array needs at least one axis")
+        raise ShapeError("a single number is no array of limbs", limit="at least one axis")
     nbytes = 8 * array.shape[-1]
     raw = np.ascontiguousarray(array, dtype="<u8").tobytes()
     return (

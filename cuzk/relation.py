@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 Row = Mapping[int, int]
 
+_REMEDY = "correct the program that builds the circuit, or compile its file again"
+
 
 def domain_log2(num_constraints: int, num_public: int) -> int:
     """log2 of the evaluation domain: the smallest power of two >= num_constraints + num_public + 1."""
@@ -90,23 +92,32 @@ class R1CS:
             raise ShapeError(
                 f"{self.num_public} public variables of {self.num_variables}",
                 limit="0 <= num_public < num_variables <= 2^32, ONE counts as a variable but not as public",
+                remedy=_REMEDY,
             )
         if self.num_outputs > self.num_public:
-            raise ShapeError(f"{self.num_outputs} outputs", limit=f"{self.num_public} public variables")
+            raise ShapeError(
+                f"{self.num_outputs} outputs", limit=f"{self.num_public} public variables", remedy=_REMEDY
+            )
         if self.num_private_inputs > self.num_variables - 1 - self.num_public:
             raise ShapeError(
                 f"{self.num_private_inputs} private inputs",
                 limit=f"{self.num_variables - 1 - self.num_public} variables that are not public",
+                remedy=_REMEDY,
             )
         if self.labels is not None and self.labels.shape != (self.num_variables,):
-            raise ShapeError(f"labels of shape {self.labels.shape}", limit=f"({self.num_variables},)")
+            raise ShapeError(
+                f"labels of shape {self.labels.shape}", limit=f"({self.num_variables},)", remedy=_REMEDY
+            )
         for name, matrix in self.matrices.items():
             if matrix.curve is not self.curve:
-                raise CurveMismatchError(f"matrix {name} is over {matrix.curve.name}", limit=self.curve.name)
+                raise CurveMismatchError(
+                    f"matrix {name} is over {matrix.curve.name}", limit=self.curve.name, remedy=_REMEDY
+                )
             if (matrix.num_rows, matrix.num_cols) != (self.a.num_rows, self.num_variables):
                 raise ShapeError(
                     f"matrix {name} is {matrix.num_rows} x {matrix.num_cols}",
                     limit=f"{self.a.num_rows} x {self.num_variables}",
+                    remedy=_REMEDY,
                 )
 
     @classmethod
@@ -235,7 +246,9 @@ def matrix_from_rows(curve: Curve, num_cols: int, rows: Sequence[Row]) -> CsrMat
     cols = [var for row in rows for var in row]
     for var in cols:
         if not 0 <= var < num_cols:
-            raise ShapeError(f"a row uses variable {var}", limit=f"0 <= variable < {num_cols}")
+            raise ShapeError(
+                f"a row uses variable {var}", limit=f"0 <= variable < {num_cols}", remedy=_REMEDY
+            )
     coefficients = [coefficient % curve.r for row in rows for coefficient in row.values()]
     distinct = sorted(set(coefficients))
     position = {value: i for i, value in enumerate(distinct)}

@@ -40,6 +40,7 @@ class Witness:
             raise ShapeError(
                 f"witness of shape {self.values.shape}",
                 limit=f"(num_variables, {limbs}), at least the constant 1",
+                remedy="use Witness.from_ints, or load_witness",
             )
         bad = first_not_below(self.values, self.curve.r)
         if bad is not None:
@@ -50,7 +51,10 @@ class Witness:
                 remedy="give values reduced mod r; a file made for another curve also shows this",
             )
         if limbs_to_ints(self.values[0]) != [1]:
-            raise ShapeError("the first witness value is not 1", where="variable 0", limit="the constant ONE")
+            raise ShapeError(
+                "the first witness value is not 1", where="variable 0", limit="the constant ONE",
+                remedy="put the constant before the circuit's own variables",
+            )  # fmt: skip
 
     @classmethod
     def from_ints(cls, curve: Curve, values: Iterable[int]) -> Witness:
@@ -81,5 +85,6 @@ class Witness:
             raise ShapeError(
                 f"{num_public} public values of a witness of {self.num_variables}",
                 limit="num_public < length",
+                remedy="use the witness of this circuit",
             )
         return limbs_to_ints(self.values[1 : num_public + 1]) if num_public else []

@@ -78,7 +78,10 @@ def bench(
     """Time an operation: median and spread of several runs."""
     check_device_name(device)
     if not 1 <= repeats <= _MAX_REPEATS:
-        raise InputError(f"{repeats} repeats", where="--repeats", limit=f"1 to {_MAX_REPEATS}")
+        raise InputError(
+            f"{repeats} repeats", where="--repeats", limit=f"1 to {_MAX_REPEATS}",
+            remedy="give a number in between; 5 is the default",
+        )  # fmt: skip
     sizes = [_parse_size(text) for text in size or []]
     variants = _check_variants(kind, variant or [])
     from cuzk.cli.bench_cases import default_sizes, make_case
@@ -124,6 +127,7 @@ def _check_variants(kind: Kind, settings: list[str]) -> dict[str, str]:
             f"variant {', '.join(idle)} does not act in {kind.value}",
             where="--variant",
             limit=f"possible: {', '.join(sorted(acting)) or 'none'}",
+            remedy="leave it out, or measure `bench prove`, where every variant acts",
         )
     return chosen
 

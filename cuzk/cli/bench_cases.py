@@ -123,7 +123,12 @@ def _random_points(device: Device, group: GroupSpec, n: int) -> Array:
 
 def _ntt_case(device: Device, curve: Curve, n: int) -> Case:
     if n & (n - 1):
-        raise InputError(f"a transform of {n} elements", where="--size", limit="powers of two")
+        raise InputError(
+            f"a transform of {n} elements",
+            where="--size",
+            limit="powers of two",
+            remedy="write for example 2^16",
+        )
     domain = Domain(curve, n.bit_length() - 1)
     x = device.upload(random_scalars(curve, n, 0))
     out = device.alloc((n, curve.fr.limbs))

@@ -6,6 +6,7 @@ stderr; a traceback appears only with ``--debug``. With ``--json`` stdout gets t
 
 from __future__ import annotations
 
+import errno
 import functools
 import inspect
 import json
@@ -26,6 +27,14 @@ INTERRUPTED = 130
 _ENVIRONMENT = 3
 
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+_OS_REMEDIES = {
+    errno.ENOSPC: "free some space, or write to another disk",
+    errno.EDQUOT: "free some space, or write to another disk",
+    errno.EIO: "the disk may be failing: try another one",
+    errno.EROFS: "write to another disk",
+    errno.EMFILE: "raise the limit of open files: ulimit -n",
+    errno.ENAMETOOLONG: "choose a shorter name",
+}
 _BAD_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
@@ -76,7 +85,8 @@ def _as_cuzk_error(error: Exception) -> CuzkError:
     if isinstance(error, OSError):
         kind = InputError if isinstance(error, _BAD_PATH) else CuzkError
         where = None if error.filename is None else str(error.filename)
-        return kind(error.strerror or str(error), where=where)
+        remedy = _OS_REMEDIES.get(error.errno or 0, "check the path and its permissions")
+        return kind(error.strerror or str(error), where=where, remedy=remedy)
     if isinstance(error, MemoryError):
         return CuzkError(
             f"out of memory: {error}", remedy="close other programs, or use a machine with more memory"

@@ -71,6 +71,7 @@ def key_check(
     where = open_device(device)
     from cuzk.cli.loading import load_proving_key
     from cuzk.formats import load_r1cs
+    from cuzk.formats.container import naming_file
 
     r1cs = None if circuit is None else load_r1cs(circuit)
     before = None if force else recall(key)
@@ -78,11 +79,13 @@ def key_check(
     loaded = load_proving_key(key, where, circuit=r1cs, strict=True, quiet=True, check_curve=False)
     checks = [*_ALWAYS, "points on the curve", "points in the subgroup"]
     if r1cs is not None:
-        loaded.check_circuit(r1cs)
+        with naming_file(circuit or key):
+            loaded.check_circuit(r1cs)
         checks.append("made for this circuit")
     num_points = sum(points.nbytes // group.affine_bytes for _, group, points in loaded.points())
     if before is None:
-        _check_every_point(loaded, where)
+        with naming_file(key):
+            _check_every_point(loaded, where)
         problem = remember(key, digest, num_points)
         if problem:
             note(f"this check cannot be remembered: {problem}")

@@ -58,7 +58,10 @@ def check_word(word: str | None, allowed: Sequence[str], option: str) -> None:
         InputError: It is not.
     """
     if word is not None and word not in allowed:
-        raise InputError(f"there is no {word!r}", where=option, limit=f"possible: {', '.join(allowed)}")
+        raise InputError(
+            f"there is no {word!r}", where=option, limit=f"possible: {', '.join(allowed)}",
+            remedy="write one of these words",
+        )  # fmt: skip
 
 
 def note_conversion(key: ProvingKey, h_form: str | None) -> None:
@@ -81,6 +84,7 @@ def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Devic
     """
     from cuzk.cli.loading import curve_checker, load_proving_key, subgroup_checker
     from cuzk.formats import detect, load_params, load_r1cs
+    from cuzk.formats.container import naming_file
 
     r1cs = None if circuit is None else load_r1cs(circuit)
     kind = detect(key)
@@ -89,7 +93,11 @@ def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Devic
     else:
         loaded = load_proving_key(key, device, circuit=r1cs, quiet=True, check_curve=False)
     if kind != "cuzk_key" and recall(key) is None:
-        loaded.check_points(curve_checker(device))
-        loaded.check_points(subgroup_checker(device), NotInSubgroupError)
+        with naming_file(key):
+            loaded.check_points(curve_checker(device))
+            loaded.check_points(subgroup_checker(device), NotInSubgroupError)
         note(f"{key}: all points are on the curve and in the subgroup")
-    return loaded if r1cs is None else loaded.with_circuit(r1cs)
+    if r1cs is None:
+        return loaded
+    with naming_file(circuit or key):
+        return loaded.with_circuit(r1cs)

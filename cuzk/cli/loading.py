@@ -72,13 +72,15 @@ def load_proving_key(
         RangeError: A degenerate key.
     """
     from cuzk.formats import detect, load_cuzk_key, load_key
+    from cuzk.formats.container import naming_file
 
     if detect(path) == "cuzk_key":
         return load_cuzk_key(path, verify="all", strict=strict)
     key = load_key(path, circuit=circuit, strict=strict)
     if not check_curve or recall(path) is not None:
         return key
-    key.check_points(curve_checker(device))
+    with naming_file(path):
+        key.check_points(curve_checker(device))
     if not quiet:
         note(
             f"{path}: all points are on the curve; whether they lie in the subgroup was not checked "

@@ -97,4 +97,8 @@ def parse_int(text: str, name: str) -> int:
     try:
         return int(text.strip(), 0)
     except ValueError:
-        raise InputError(f"{name} is {text.strip()!r}", limit="a decimal or 0x number") from None
+        raise InputError(
+            f"{name} is {text.strip()!r:.60}",
+            limit="a decimal or 0x number",
+            remedy="write for example 7 or 0x1f",
+        ) from None

@@ -88,7 +88,10 @@ def _gather(tiers: list[str] | None, reason: str) -> list[Baseline]:
     wanted = tiers or list(TIERS)
     unknown = sorted(set(wanted) - set(TIERS))
     if unknown:
-        raise InputError(f"unknown tier {', '.join(unknown)}", limit=f"possible: {', '.join(TIERS)}")
+        raise InputError(
+            f"unknown tier {', '.join(unknown)}", where="--tier", limit=f"possible: {', '.join(TIERS)}",
+            remedy="name one of these, or leave the option out for all",
+        )  # fmt: skip
     found = []
     if "T0" in wanted:
         from cuzk.device.static import compiler_environment, static_figures

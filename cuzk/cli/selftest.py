@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["self_test", "small_circuit"]
 
 _BITS = 4
+_REMEDY = "do not prove on it: use another device (--device), and report this with the output of `cuzk doctor --json`"
 
 
 def small_circuit(curve: Curve, secret: int = 11) -> tuple[R1CS, Witness]:
@@ -69,7 +70,9 @@ def self_test(device: Device, curve: Curve) -> float:
     (y,) = witness.public(1)
     verdict = prepared.verify([y], proof)
     if not verdict:
-        raise DeviceError(f"the self-test's proof on {curve.name} does not hold: {verdict.reason}")
+        raise DeviceError(
+            f"the self-test's proof on {curve.name} does not hold: {verdict.reason}", remedy=_REMEDY
+        )
     if prepared.verify([y + 1], proof):
-        raise DeviceError(f"the verifier accepts a wrong statement on {curve.name}")
+        raise DeviceError(f"the verifier accepts a wrong statement on {curve.name}", remedy=_REMEDY)
     return time.perf_counter() - start

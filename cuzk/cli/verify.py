@@ -205,7 +205,9 @@ def _check(prepared: PreparedVerifyingKey, statements: list[list[int]], proofs: 
 
 def _load_proof(path: Path, curve: Curve) -> Proof:
     from cuzk.formats import decode_proof, detect, load_proof
+    from cuzk.formats.container import naming_file
 
     if detect(path) == "proof_bytes":
-        return decode_proof(curve, path.read_bytes())
+        with naming_file(path):
+            return decode_proof(curve, path.read_bytes())
     return load_proof(path, curve)

@@ -90,7 +90,9 @@ def get_curve(name: str) -> Curve:
     try:
         return CURVES[name]
     except KeyError:
-        raise CurveMismatchError(f"unknown curve {name!r}", limit=f"one of {', '.join(CURVES)}") from None
+        raise CurveMismatchError(
+            f"unknown curve {name!r}", limit=f"one of {', '.join(CURVES)}", remedy="pass one of these"
+        ) from None
 
 
 def get_field(name: str) -> FieldSpec:
@@ -102,7 +104,9 @@ def get_field(name: str) -> FieldSpec:
     try:
         return FIELDS[name]
     except KeyError:
-        raise CurveMismatchError(f"unknown field {name!r}", limit=f"one of {', '.join(FIELDS)}") from None
+        raise CurveMismatchError(
+            f"unknown field {name!r}", limit=f"one of {', '.join(FIELDS)}", remedy="pass one of these"
+        ) from None
 
 
 def curve_of_fr(modulus: int) -> Curve | None:

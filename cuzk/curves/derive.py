@@ -156,7 +156,11 @@ class Curve:
         if convention == "bellman":
             return base
         if log_n is None:
-            raise RangeError("the snarkjs coset shift depends on the domain", limit="log_n is required")
+            raise RangeError(
+                "the snarkjs coset shift depends on the domain",
+                limit="log_n is required",
+                remedy="pass log_n",
+            )
         if log_n == self.two_adicity:
             return base * base % self.r
         return self.root_of_unity(log_n + 1, convention)
@@ -167,8 +171,9 @@ class Curve:
         if convention == "bellman":
             return self.params.fr_generator
         raise RangeError(
-            f"unknown root convention {convention!r}", limit=f"one of {', '.join(ROOT_CONVENTIONS)}"
-        )
+            f"unknown root convention {convention!r}", limit=f"one of {', '.join(ROOT_CONVENTIONS)}",
+            remedy="pass one of these",
+        )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _curve_of, (self.name,)

@@ -139,7 +139,9 @@ class _Pending:
         except FileExistsError as error:
             raise _refuse_existing(self.target) from error
         except IsADirectoryError as error:
-            raise InputError("cannot write: it is a directory", where=str(self.target)) from error
+            raise InputError(
+                "cannot write: it is a directory", where=str(self.target), remedy="add a file name"
+            ) from error
         except OSError as error:
             raise _cannot_write(self.target, error) from error
         os.fsync(self._directory)

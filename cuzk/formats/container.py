@@ -118,6 +118,7 @@ def read_container(path: PathLike, magic: bytes, version: int, known: frozenset[
             path=name,
             offset=4,
             limit=f"version {version}",
+            remedy="write it again with current circom and snarkjs; a damaged file also shows this",
         )
     count = reader.u32("number of sections")
     spans: dict[int, tuple[int, int]] = {}
@@ -131,6 +132,7 @@ def read_container(path: PathLike, magic: bytes, version: int, known: frozenset[
                 path=name,
                 offset=at,
                 limit=f"sections {', '.join(map(str, sorted(known)))}, each once",
+                remedy=_DAMAGED,
             )
         if size > reader.left:
             raise FormatError(
@@ -172,6 +174,7 @@ class SectionReader:
     def error(self, what: str, *, offset: int | None = None, **parts: Any) -> FormatError:
         """A FormatError at this place."""
         at = self.offset if offset is None else offset
+        parts.setdefault("remedy", _DAMAGED)
         return FormatError(what, path=self.path, section=self.section, offset=at, **parts)
 
     def take(self, size: int, what: str) -> ByteArray:

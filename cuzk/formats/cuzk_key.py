@@ -139,7 +139,11 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
         ShapeError, RangeError: The parts contradict each other, or the key is degenerate.
     """
     if verify not in get_args(Verify):
-        raise RangeError(f"unknown verify mode {verify!r}", limit=f"one of {', '.join(get_args(Verify))}")
+        raise RangeError(
+            f"unknown verify mode {verify!r}",
+            limit=f"one of {', '.join(get_args(Verify))}",
+            remedy="pass one of these",
+        )
     return _checked(path, map_file(path), verify, strict)
 
 
@@ -217,6 +221,7 @@ def _load(path: PathLike, data: ByteArray, verify: Verify) -> tuple[ProvingKey, 
             path=path,
             section="header",
             limit=f"{key.num_constraints} by the matrices",
+            remedy=REMEDY,
         )
     return key, header
 
@@ -249,8 +254,9 @@ def _map_section(
     if section.name.endswith(("_g1", "_g2", "query")) or section.name == "ic":
         if section.dtype != "u8" or not section.shape or section.shape[-1] != curve.fp.limbs:
             raise FormatError(
-                f"points of shape {section.shape} and type {section.dtype}", path=path, section=section.name
-            )
+                f"points of shape {section.shape} and type {section.dtype}", path=path, section=section.name,
+                limit=f"u8, the last axis of length {curve.fp.limbs}", remedy=REMEDY,
+            )  # fmt: skip
         bad = first_not_below(array.reshape(-1, curve.fp.limbs), curve.p)
         if bad is not None:
             raise FormatError(

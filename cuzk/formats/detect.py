@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from cuzk.curves import CURVES
 from cuzk.errors import FormatError, InputError
 from cuzk.formats.atomic import PathLike
-from cuzk.formats.container import map_file, read_container
+from cuzk.formats.container import map_file, naming_file, read_container
 from cuzk.formats.key_header import MAGIC as CUZK_KEY_MAGIC
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def detect(path: PathLike) -> str:
         f"not a file that cuzk knows: it has {len(data)} bytes and starts with {start[:8]!r}",
         path=path,
         limit="; ".join(KINDS.values()),
-        remedy="give one of these",
+        remedy="give one of these; a circom source (.circom) is compiled first: circom --r1cs --wasm",
     )
 
 
@@ -111,6 +111,7 @@ def _kind_of_json(value: Any, path: PathLike) -> str:
         "JSON, but neither proof, verification key nor public inputs",
         path=path,
         limit="keys pi_a, vk_alpha_1, or a list",
+        remedy="give one of the JSON files that `snarkjs groth16` or cuzk writes",
     )
 
 
@@ -268,7 +269,8 @@ def _describe_proof_bytes(path: PathLike) -> Described:
 
     data = map_file(path).tobytes()
     curve = next(curve for curve in CURVES.values() if proof_size(curve) == len(data))
-    decode_proof(curve, data)
+    with naming_file(path):
+        decode_proof(curve, data)
     return curve.name, {"form": "A || B || C, compressed"}
 
 

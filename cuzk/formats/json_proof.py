@@ -178,7 +178,11 @@ def public_to_json(values: Sequence[int], curve: Curve) -> list[str]:
     """
     for i, value in enumerate(values):
         if not 0 <= value < curve.r:
-            raise RangeError(f"public input {i} is {value}", limit=f"0 <= value < r = {curve.r}")
+            raise RangeError(
+                f"public input {i} is {value}",
+                limit=f"0 <= value < r = {curve.r}",
+                remedy="give it reduced mod r",
+            )
     return [str(value) for value in values]
 
 
@@ -204,13 +208,19 @@ def _read_curve(fields: Fields, expected: Curve | None) -> Curve:
     where = None if fields.path is None else str(fields.path)
     if "curve" not in fields.values:
         if expected is None:
-            raise CurveMismatchError("the file names no curve", where=where, remedy='add "curve": "bn128"')
+            raise CurveMismatchError(
+                "the file names no curve", where=where, limit='a key "curve"',
+                remedy='add "curve": "bn128" or "curve": "bls12381"',
+            )  # fmt: skip
         return expected
     name = fields.text("curve")
     found = next((curve for curve in CURVES.values() if curve.snarkjs_name == name), None)
     if found is None:
         names = ", ".join(curve.snarkjs_name for curve in CURVES.values())
-        raise CurveMismatchError(f"unknown curve {name!r}", where=where, limit=f"one of {names}")
+        raise CurveMismatchError(
+            f"unknown curve {name!r}", where=where, limit=f"one of {names}",
+            remedy="make the circuit for one of these curves (circom --prime)",
+        )  # fmt: skip
     if expected is not None and found is not expected:
         raise CurveMismatchError(
             f"the file is for {found.snarkjs_name}, expected {expected.snarkjs_name}",

@@ -92,8 +92,9 @@ def load_params(
     """
     if circuit.curve is not CURVE:
         raise CurveMismatchError(
-            f"the circuit is over {circuit.curve.name}", where=str(path), limit=f"{CURVE.name} in a .params"
-        )
+            f"the circuit is over {circuit.curve.name}", where=str(path), limit=f"{CURVE.name} in a .params",
+            remedy="name the circuit that the key was made for",
+        )  # fmt: skip
     with naming_file(path):
         expected = _expected_counts(circuit)
         parts: dict[str, U64Array] = {}

@@ -72,8 +72,9 @@ def save_vk(path: PathLike, key: ProvingKey, *, overwrite: bool = True) -> None:
 def _require_curve(key: ProvingKey, path: PathLike) -> None:
     if key.curve is not CURVE:
         raise CurveMismatchError(
-            f"the key is over {key.curve.name}", where=str(path), limit=f"{CURVE.name} in bellperson's files"
-        )
+            f"the key is over {key.curve.name}", where=str(path), limit=f"{CURVE.name} in bellperson's files",
+            remedy="export it as a .zkey, or make a key over bls12_381",
+        )  # fmt: skip
 
 
 def _query_points(key: ProvingKey, path: PathLike) -> dict[str, U64Array]:

@@ -98,10 +98,12 @@ def solidity_calldata(proof: Proof, public: Sequence[int]) -> str:
 def _check_encoding(curve: Curve, encoding: str) -> None:
     if encoding not in PROOF_ENCODINGS:
         raise RangeError(
-            f"unknown encoding {encoding!r} of a proof", limit=f"one of {', '.join(PROOF_ENCODINGS)}"
-        )
+            f"unknown encoding {encoding!r} of a proof", limit=f"one of {', '.join(PROOF_ENCODINGS)}",
+            remedy="pass one of these",
+        )  # fmt: skip
     if encoding == "evm" and curve.name != "bn254":
         raise CurveMismatchError(
             f"the proof is over {curve.name}",
             limit="bn254: the curve that the EVM's precompiled contracts know",
+            remedy="make the proof over bn254, or use another encoding",
         )

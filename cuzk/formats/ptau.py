@@ -48,6 +48,7 @@ def read_header(container: Container) -> tuple[Curve, int]:
             f"the powers are on a curve over the field with p = {prime}, which is not supported",
             where=f"{container.path}: section 1",
             limit="bls12_381 or bn254",
+            remedy="fetch the powers of tau of the circuit's curve",
         )
     power = reader.u32("power")
     if power > _MAX_POWER:

@@ -154,6 +154,7 @@ def _read_curve(reader: SectionReader) -> Curve:
         f"the key is for the curve with p = {moduli[0][1]} and r = {moduli[1][1]}, which is not supported",
         where=f"{reader.path}: section 2",
         limit="bls12_381 or bn254",
+        remedy="make the key with snarkjs for one of these curves",
     )
 
 

@@ -47,7 +47,12 @@ def save_zkey(
         )
     entries = key.a.nnz + key.b.nnz
     if entries >= 1 << 32:
-        raise ShapeError(f"{entries} coefficients", where=str(path), limit="2^32 - 1 in a .zkey")
+        raise ShapeError(
+            f"{entries} coefficients",
+            where=str(path),
+            limit="2^32 - 1 in a .zkey",
+            remedy="keep it as a cuzk key",
+        )
     with atomic_write(path, overwrite=overwrite) as file:
         file.write(MAGIC + _u32(VERSION) + _u32(10))
         _section(file, 1, _u32(GROTH16))

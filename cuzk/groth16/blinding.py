@@ -38,7 +38,9 @@ class Blinding:
         """
         for name, value in (("r", r_blind), ("s", s_blind)):
             if not 0 <= value < curve.r:
-                raise RangeError(f"blinding {name} = {value}", limit=f"0 <= {name} < r = {curve.r}")
+                raise RangeError(
+                    f"blinding {name} = {value}", limit=f"0 <= {name} < r = {curve.r}", remedy="give it mod r"
+                )
         warnings.warn(
             "blinding was given instead of drawn: this proof is not zero-knowledge",
             SecurityWarning,

@@ -56,13 +56,19 @@ def setup_from_powers(
     curve, log_n = r1cs.curve, r1cs.domain_log2
     if powers.curve is not curve:
         raise CurveMismatchError(
-            f"the powers are on {powers.curve.name}", limit=f"the circuit's {curve.name}"
-        )
+            f"the powers are on {powers.curve.name}", limit=f"the circuit's {curve.name}",
+            remedy="fetch the powers of tau of the circuit's curve",
+        )  # fmt: skip
     if powers.log_n != log_n:
-        raise ShapeError(f"powers for a domain of 2^{powers.log_n}", limit=f"2^{log_n} for this circuit")
+        raise ShapeError(
+            f"powers for a domain of 2^{powers.log_n}", limit=f"2^{log_n} for this circuit",
+            remedy=f"load them with load_ptau(path, {log_n})",
+        )  # fmt: skip
     secret = 1 + secrets.randbelow(curve.r - 1) if delta is None else delta
     if not 0 < secret < curve.r:
-        raise RangeError("delta is out of range", limit="0 < delta < r")
+        raise RangeError(
+            "delta is out of range", limit="0 < delta < r", remedy="leave it out: it is drawn then"
+        )
     run = _Phase2(r1cs, powers, device, root_convention)
     return run.key(secret)
 

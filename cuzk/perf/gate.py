@@ -66,7 +66,10 @@ def compare(baseline: Baseline, now: Baseline, tolerances: Tolerances) -> list[R
         InputError: Another workload, or another environment: such figures say nothing about each other.
     """
     if (baseline.tier, baseline.workload) != (now.tier, now.workload):
-        raise InputError(f"{now.file_name} cannot be compared with {baseline.file_name}")
+        raise InputError(
+            f"{now.file_name} cannot be compared with {baseline.file_name}",
+            remedy="compare two ledgers of one machine and tier",
+        )
     changed = {
         key: (baseline.environment.get(key), now.environment.get(key))
         for key in {*baseline.environment, *now.environment}
