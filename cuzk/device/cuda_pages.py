@@ -70,12 +70,15 @@ class HostMemory:
         class Pages(cuda.PinnedMemory):  # type: ignore[misc]
             """Page-locked memory that is in `ranges` while it lives."""
 
+            start = 0  # no range, if the pages could not be locked
+
             def __init__(self, nbytes: int) -> None:
                 super().__init__(nbytes)
-                ranges.add(int(self.ptr), nbytes)
+                self.start = int(self.ptr)
+                ranges.add(self.start, nbytes)
 
             def __del__(self) -> None:
-                ranges.remove(int(self.ptr))
+                ranges.remove(self.start)
 
         self._pages = Pages
         self._pool = cuda.PinnedMemoryPool(self._allocate)
