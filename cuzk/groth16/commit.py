@@ -14,17 +14,17 @@ import numpy as np
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.groth16.commitments import Commitments
+from cuzk.groth16.residency import MOST_PENDING
 from cuzk.groth16.resident import Query, ResidentKey
 from cuzk.limbs import U64Array
 from cuzk.ops.batch_add import batch_add
 from cuzk.ops.classify import Classified, classify_parts
+from cuzk.ops.fr_vec import gather
 from cuzk.ops.msm import PendingMsm, launch_msm
 from cuzk.telemetry import Recorder, Span
 
 __all__ = ["Commitments", "commit_h", "commit_witness"]
 
-#: Chunks whose sums wait on the device to be collected together: each takes a little memory, and a wait.
-_MOST_PENDING = 8
 #: A plan's choice of workspace holds where this share of a device is free.
 _DEFAULT_WORKSPACE_SHARE = 4
 
@@ -79,8 +79,9 @@ def commit_witness(
     queries = [resident.queries[name] for name in ("l", "a", "b_g1", "b_g2")]
     commit = _Commit(resident, variants, resident.plan.commit_bytes)
     with recorder.phase("prep_msm", M2=variants["M2"]):
+        scalars = {query.name: commit.scalars(query, w) for query in queries}
         if variants["M2"] == "split":
-            commit.classify(queries, w)
+            commit.classify(queries, scalars)
     with recorder.phase("batch_add", M2=variants["M2"]):
         for query in queries:
             if query.bases is not None:
@@ -92,12 +93,12 @@ def commit_witness(
         _tag(span, queries[:3])
         for query in queries[:3]:
             with recorder.phase(f"query_{query.name}"):
-                commit.launch(query, w)
+                commit.launch(query, scalars[query.name])
                 result.points[query.name] = commit.total(query)
     with recorder.phase("b_g2_msm", D4=variants["D4"], M2=variants["M2"]) as span:
         query = queries[3]
         _tag(span, [query])
-        commit.launch(query, w)
+        commit.launch(query, scalars[query.name])
         result.points[query.name] = commit.total(query)
     return result
 
@@ -127,22 +128,31 @@ class _Commit:
         self.window_bits = _window_bits(variants)
         roomy = workspace >= self.device.limits.memory_bytes // _DEFAULT_WORKSPACE_SHARE
         self.memory_bytes = None if roomy else workspace
+        self.gathered: dict[int, Array] = {}
         self.classes: dict[str, list[Classified]] = {}
         self.pending: dict[str, list[PendingMsm]] = {}
         self.sums: dict[str, list[U64Array]] = {}
 
-    def classify(self, queries: Sequence[Query], w: Array) -> None:
+    def scalars(self, query: Query, w: Array) -> Array:
+        """The scalars of a query's bases, one each; queries with the same places share them."""
+        if query.places is None:
+            return w[query.first : query.first + query.length]
+        if id(query.places) not in self.gathered:
+            self.gathered[id(query.places)] = gather(self.device, self.resident.curve, w, query.places)
+        return self.gathered[id(query.places)]
+
+    def classify(self, queries: Sequence[Query], scalars: Mapping[str, Array]) -> None:
         """Classify the scalars of each chunk; queries that skip and cut alike share one classification."""
         parts: list[tuple[Array, Array | None]] = []
-        places: dict[tuple[int, int, int], range] = {}
+        places: dict[tuple[int, int, int, int], range] = {}
         chosen: dict[str, range] = {}
         for query in queries:
-            key = (query.first, id(query.skip), query.borders[0][1])
+            key = (query.first, id(query.places), id(query.skip), query.borders[0][1])
             if key not in places:
                 places[key] = range(len(parts), len(parts) + len(query.borders))
                 for first, last in query.borders:
                     skip = None if query.skip is None else query.skip[first:last]
-                    parts.append((w[query.first + first : query.first + last], skip))
+                    parts.append((scalars[query.name][first:last], skip))
             chosen[query.name] = places[key]
         found = classify_parts(self.device, self.resident.curve, parts)
         self.classes = {name: [found[i] for i in place] for name, place in chosen.items()}
@@ -154,11 +164,16 @@ class _Commit:
             self._keep(query, batch_add(self.device, query.group, bases, ones))
 
     def launch(self, query: Query, scalars: Array) -> None:
-        """Launch what add_ones() has not taken, chunk by chunk; of streamed bases, the ones too."""
+        """Launch what add_ones() has not taken, chunk by chunk; of streamed bases, the ones too.
+
+        Args:
+            query: The bases.
+            scalars: One for each base.
+        """
         pending = self.pending.setdefault(query.name, [])
         for i, chunk in enumerate(self.resident.chunks(query.name)):
             indices = self.classes[query.name][i].others if query.name in self.classes else None
-            own = scalars[query.first + chunk.first : query.first + chunk.last]
+            own = scalars[chunk.first : chunk.last]
             pending.append(
                 launch_msm(
                     self.device, query.group, chunk.bases, own, indices=indices,
@@ -168,7 +183,7 @@ class _Commit:
             chunk.ahead()
             if query.bases is None:
                 self.add_ones(query, i, chunk.bases)
-            if len(pending) == _MOST_PENDING:
+            if len(pending) == MOST_PENDING:
                 self._collect(query)
 
     def total(self, query: Query) -> U64Array:

@@ -68,7 +68,8 @@ class Prover:
         with self._recorder.phase("key_load") as span:
             self._resident = ResidentKey.upload(device, key)
             prepare_quotient(self._resident)
-            span.tag(streamed=",".join(self._resident.plan.streamed))
+            left_out = [query.name for query in self._resident.queries.values() if query.places is not None]
+            span.tag(streamed=",".join(self._resident.plan.streamed), infinite_left_out=",".join(left_out))
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
         self._verifier = PreparedVerifyingKey.supports(key.curve)
 

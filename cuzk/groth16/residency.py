@@ -18,21 +18,34 @@ from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError
 from cuzk.keys import ProvingKey
 from cuzk.ops.plan_fr import MAX_LOG_RADIX, PLACED_MEMORY_SHARE, plan_ntt, spmv_long_row, table_bits
+from cuzk.ops.plan_msm import MAX_WINDOW_BITS
 
-__all__ = ["QUERY_ORDER", "KeyShape", "ResidencyPlan", "plan_residency", "smallest_limit"]
+__all__ = [
+    "MOST_PENDING",
+    "QUERY_ORDER",
+    "WITNESS_QUERIES",
+    "KeyShape",
+    "ResidencyPlan",
+    "plan_residency",
+    "smallest_limit",
+]
 
 #: The queries in the order in which a proof takes them.
 QUERY_ORDER = ("h", "l", "a", "b_g1", "b_g2")
 #: Queries whose bases meet witness values, and so have masks and lists of indices.
-_WITNESS_QUERIES = QUERY_ORDER[1:]
+WITNESS_QUERIES = QUERY_ORDER[1:]
 
 #: Two buffers: one is filled while the other is read.
 NUM_BUFFERS = 2
 #: Bases in G1 of a chunk, log2: a chunk in G2 has half as many.
 _LOG_CHUNKS = range(6, 24)
-#: Bytes a term of a multi-scalar multiplication should have for lists and buckets, and must have.
-_GOOD_WORKSPACE, _LEAST_WORKSPACE = 160, 32
-#: Memory left to small arrays: partial sums, counters, window sums.
+#: Bytes a term of a multi-scalar multiplication should have for lists and buckets (two windows with their halves,
+#: plan_msm), and must have; and the least for buckets of small windows.
+_GOOD_WORKSPACE, _LEAST_WORKSPACE, _LEAST_BUCKETS = 240, 32, 128 << 10
+#: Multi-scalar multiplications whose sums wait on the device to be collected together: each takes memory, and each
+#: collection is a wait.
+MOST_PENDING = 4
+#: Memory left to small arrays: partial sums, counters, constants.
 _RESERVE_BYTES, _RESERVE_SHARE, _MOST_RESERVE = 256 << 10, 32, 512 << 20
 
 # The cost that a plan minimises, in nanoseconds, with rates of the order of an H200's.
@@ -53,6 +66,7 @@ class KeyShape:
         num_variables: Length of a witness.
         lengths: Query name -> number of bases.
         matrix_bytes: Bytes of the matrices on a device.
+        gathered: Scalars that are gathered for queries which leave their infinite bases out.
     """
 
     curve: Curve
@@ -60,6 +74,7 @@ class KeyShape:
     num_variables: int
     lengths: Mapping[str, int]
     matrix_bytes: int
+    gathered: int = 0
 
     @classmethod
     def of(cls, key: ProvingKey, limits: DeviceLimits) -> KeyShape:
@@ -70,6 +85,11 @@ class KeyShape:
             matrices += sum(part.nbytes for part in parts) + 4 * (matrix.nnz // spmv_long_row(limits) + 1)
         lengths = {name: len(getattr(key, f"{name}_query")) for name in QUERY_ORDER}
         return cls(key.curve, key.log_domain, key.num_variables, MappingProxyType(lengths), matrices)
+
+    def with_lengths(self, kept: Mapping[str, int]) -> KeyShape:
+        """The shape without the infinite bases of some queries, of which so many are kept."""
+        lengths = MappingProxyType({**self.lengths, **kept})
+        return replace(self, lengths=lengths, gathered=sum(kept.values()))
 
     def group(self, name: str) -> GroupSpec:
         """The group of a query's bases."""
@@ -156,18 +176,21 @@ def _bytes(
     shape: KeyShape, limits: DeviceLimits, resident: frozenset[str], chunk: int, rows_apart: bool
 ) -> _Bytes:
     """Bytes of every stage."""
-    masks = sum(shape.lengths[name] for name in _WITNESS_QUERIES)
+    masks = sum(shape.lengths[name] for name in WITNESS_QUERIES)
     lists = 4 * masks
     persistent = shape.matrix_bytes + masks + _table_bytes(shape, limits)
     persistent += _RESERVE_BYTES + min(limits.memory_bytes // _RESERVE_SHARE, _MOST_RESERVE)
     persistent += sum(shape.query_bytes(name) for name in resident)
+    persistent += 4 * shape.gathered
+    # A sum for each bit of a scalar, and of the last window beyond it.
+    persistent += MOST_PENDING * (shape.curve.fr.bits + MAX_WINDOW_BITS) * shape.curve.g2.xyzz_bytes
     persistent += NUM_BUFFERS * chunk * shape.curve.g1.affine_bytes
     w, v = shape.witness_bytes, shape.row_bytes
     return _Bytes(
         # One witness more, where it can't be brought into Montgomery form in place.
         synthesis=persistent + w + max(3 * v, w),
         msm_h=persistent + w + (v if rows_apart else 3 * v),
-        commit=persistent + w + lists,
+        commit=persistent + w + lists + shape.gathered * shape.curve.fr.nbytes,
     )
 
 
@@ -177,7 +200,7 @@ def _largest_terms(shape: KeyShape, resident: frozenset[str], chunk: int) -> tup
     def terms(name: str) -> int:
         return shape.lengths[name] if name in resident else min(shape.lengths[name], chunk)
 
-    return terms("h"), max(terms(name) for name in _WITNESS_QUERIES)
+    return terms("h"), max(terms(name) for name in WITNESS_QUERIES)
 
 
 def _plan(
@@ -192,13 +215,11 @@ def _plan(
         rows_apart = True
         need = _bytes(shape, limits, resident, chunk, rows_apart)
     msm_h, commit = limit - need.msm_h, limit - need.commit
-    fits = (
-        need.synthesis <= limit and msm_h >= _LEAST_WORKSPACE * terms_h and commit >= _LEAST_WORKSPACE * terms
-    )
-    if not fits:
+    least_h, least = (_LEAST_WORKSPACE * count + _LEAST_BUCKETS for count in (terms_h, terms))
+    if need.synthesis > limit or msm_h < least_h or commit < least:
         return None
     per_circuit = shape.witness_bytes + 3 * shape.row_bytes
-    spare = min(limit - need.synthesis, limit - need.msm_h - _LEAST_WORKSPACE * terms_h)
+    spare = min(limit - need.synthesis, limit - need.msm_h - least_h)
     stages = {
         "synthesis": need.synthesis, "ntt_h": need.synthesis,
         "msm_h": need.msm_h + msm_h, "commit": need.commit + commit,

@@ -3,26 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cuzk.curves import Curve, GroupSpec
 from cuzk.device.base import Array, Device
-from cuzk.errors import InternalError
+from cuzk.errors import InternalError, OutOfMemoryError
+from cuzk.groth16.finite import Mask, compact, find_infinite
 from cuzk.groth16.key_stream import Chunk, KeyStream, StreamedQuery, borders
-from cuzk.groth16.residency import QUERY_ORDER, KeyShape, ResidencyPlan, plan_residency
+from cuzk.groth16.residency import QUERY_ORDER, WITNESS_QUERIES, KeyShape, ResidencyPlan, plan_residency
 from cuzk.keys import ProvingKey
 from cuzk.limbs import U64Array
 from cuzk.ops.domain import Domain
-from cuzk.ops.points import infinite_mask
 from cuzk.ops.spmv import DeviceMatrix
 
 __all__ = ["Query", "ResidentKey", "Rows"]
 
 #: The rows' values a, b, c: one array of shape (3, n, limbs), or three of shape (n, limbs).
 Rows: TypeAlias = Array | list[Array]
+
+#: Finite bases of a query above which a copy without the infinite ones does not pay, as a share of all.
+_MOST_FINITE = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +42,8 @@ class Query:
             infinity is all zero.
         skip: Shape (m,) uint8, on the device: 1 where the base is infinity; None where none is, or nobody asks.
         first: Index of the scalar that belongs to bases[0] (the L query starts behind the public variables).
+        places: Shape (m,) uint32, on the device: index of each base's scalar, where the infinite bases are left out;
+            None where the scalars follow one another.
         chunk: Bases of a chunk where they are streamed.
     """
 
@@ -44,8 +51,9 @@ class Query:
     group: GroupSpec
     length: int
     bases: Array | None
-    skip: Array | None
+    skip: Array | None = None
     first: int = 0
+    places: Array | None = None
     chunk: int = 0
 
     @property
@@ -92,32 +100,22 @@ class ResidentKey:
         Args:
             device: Where to.
             key: Checked for shapes; points on the curve are the loader's business. Its arrays must not change
-                while proofs are made.
+                while proofs are made. Of streamed queries that are mostly infinity the host keeps a copy of the rest.
 
         Raises:
             OutOfMemoryError: A proof does not fit the device even with all bases streamed.
         """
-        plan = plan_residency(KeyShape.of(key, device.limits), device.limits)
+        shape = KeyShape.of(key, device.limits)
+        plan = plan_residency(shape, device.limits)
+        parts = _Parts(device, key)
+        if plan.streamed:
+            parts.find_infinite(plan)
+            with suppress(OutOfMemoryError):  # the scalars that are gathered then may be too much
+                plan = plan_residency(shape.with_lengths(parts.kept_lengths), device.limits)
+                parts.leave_infinite_out()
         with device.label("key"):
             matrices = {name: DeviceMatrix.upload(device, matrix) for name, matrix in key.matrices.items()}
-            resident = {
-                name: device.upload(_bases(key, name)) for name in QUERY_ORDER if name in plan.resident
-            }
-        streamed = [
-            StreamedQuery(name, _group(key, name), _bases(key, name), plan.chunk_length(_group(key, name)))
-            for name in plan.streamed
-        ]
-        stream = KeyStream(device, streamed, plan.buffer_bytes) if streamed else None
-        masks = _Masks(device)
-        queries = {}
-        for name in QUERY_ORDER:
-            first = key.num_public + 1 if name == "l" else 0
-            group = _group(key, name)
-            query = Query(
-                name, group, len(_bases(key, name)), resident.get(name), None, first, plan.chunk_length(group)
-            )
-            # The H query's scalars are full-width: nobody asks which of its bases are infinity.
-            queries[name] = query if name == "h" else replace(query, skip=masks.make(query, stream))
+        queries, stream = parts.upload(plan)
         return cls(
             key=key, device=device, plan=plan, domain=Domain(key.curve, key.log_domain, key.root_convention),
             a=matrices["A"], b=matrices["B"], c=matrices.get("C"), queries=queries, stream=stream,
@@ -128,41 +126,83 @@ class ResidentKey:
 
         Each is to be used in kernels that are launched before the next is asked for.
         """
-        return _chunks(self.queries[name], self.stream)
+        query = self.queries[name]
+        if query.bases is not None:
+            yield Chunk(0, query.length, query.bases, lambda: None)
+        elif self.stream is not None:
+            yield from self.stream.feed(query.name)
+        else:
+            raise InternalError(f"the bases of the query {query.name!r} are nowhere")
 
 
-def _chunks(query: Query, stream: KeyStream | None) -> Iterator[Chunk]:
-    if query.bases is not None:
-        yield Chunk(0, query.length, query.bases, lambda: None)
-    elif stream is not None:
-        yield from stream.feed(query.name)
-    else:
-        raise InternalError(f"the bases of the query {query.name!r} are nowhere")
+class _Parts:
+    """A key's queries on their way to a device."""
 
+    def __init__(self, device: Device, key: ProvingKey) -> None:
+        self.device, self.key = device, key
+        self.bases: dict[str, U64Array] = {name: getattr(key, f"{name}_query") for name in QUERY_ORDER}
+        self.masks: dict[str, Mask | None] = {"h": None}  # full-width scalars: nobody asks for infinite bases
+        self.places: dict[str, npt.NDArray[np.uint32]] = {}
+        self._uploaded: dict[bytes, Array] = {}
 
-def _group(key: ProvingKey, name: str) -> GroupSpec:
-    return key.curve.g2 if name == "b_g2" else key.curve.g1
+    @property
+    def kept_lengths(self) -> dict[str, int]:
+        """Bases of the queries from which it pays to leave the infinite ones out."""
+        finite = {name: len(m) - int(np.count_nonzero(m)) for name, m in self.masks.items() if m is not None}
+        return {name: n for name, n in finite.items() if n <= _MOST_FINITE * len(self.bases[name])}
 
+    def _group(self, name: str) -> GroupSpec:
+        return self.key.curve.g2 if name == "b_g2" else self.key.curve.g1
 
-def _bases(key: ProvingKey, name: str) -> U64Array:
-    bases: U64Array = getattr(key, f"{name}_query")
-    return bases
+    def _first(self, name: str) -> int:
+        return self.key.num_public + 1 if name == "l" else 0
 
+    def find_infinite(self, plan: ResidencyPlan) -> None:
+        """Let all bases pass through the device once, to see which are infinity."""
+        stream = self._stream(WITNESS_QUERIES, plan)
+        for name in WITNESS_QUERIES:
+            group, length = self._group(name), len(self.bases[name])
+            self.masks[name] = find_infinite(self.device, group, length, stream.feed(name))
 
-class _Masks:
-    """Makes masks of infinite bases; equal masks become one array (B has one in G1 and G2)."""
+    def leave_infinite_out(self) -> None:
+        """Take the queries that it pays for without their infinite bases."""
+        for name in self.kept_lengths:
+            places = np.flatnonzero(self.masks[name] == 0).astype(np.uint32)
+            self.bases[name] = compact(self.bases[name], places)
+            self.places[name], self.masks[name] = places + np.uint32(self._first(name)), None
 
-    def __init__(self, device: Device) -> None:
-        self.device = device
-        self._known: dict[bytes, Array] = {}
-
-    def make(self, query: Query, stream: KeyStream | None) -> Array | None:
-        """The mask of a query, from its bases on the device, or as they pass through it."""
+    def upload(self, plan: ResidencyPlan) -> tuple[dict[str, Query], KeyStream | None]:
+        """Copy up what stays, and make a way for what does not."""
         with self.device.label("key"):
-            mask = self.device.alloc((query.length,), np.uint8)
-        for chunk in _chunks(query, stream):
-            infinite_mask(self.device, query.group, chunk.bases, mask[chunk.first : chunk.last])
-        content = self.device.download(mask)
-        if not content.any():
+            resident = {
+                name: self.device.upload(self.bases[name]) for name in QUERY_ORDER if name in plan.resident
+            }
+        queries = {}
+        for name in QUERY_ORDER:
+            group, bases = self._group(name), resident.get(name)
+            if name not in self.masks and bases is not None:
+                whole = Chunk(0, len(bases), bases, lambda: None)
+                self.masks[name] = find_infinite(self.device, group, len(bases), [whole])
+            queries[name] = Query(
+                name, group, len(self.bases[name]), bases, skip=self._shared(self.masks[name]),
+                first=0 if name in self.places else self._first(name),
+                places=self._shared(self.places.get(name)), chunk=plan.chunk_length(group),
+            )  # fmt: skip
+        return queries, self._stream(plan.streamed, plan) if plan.streamed else None
+
+    def _stream(self, names: tuple[str, ...], plan: ResidencyPlan) -> KeyStream:
+        streamed = [
+            StreamedQuery(name, self._group(name), self.bases[name], plan.chunk_length(self._group(name)))
+            for name in names
+        ]
+        return KeyStream(self.device, streamed, plan.buffer_bytes)
+
+    def _shared(self, array: npt.NDArray[np.uint8] | npt.NDArray[np.uint32] | None) -> Array | None:
+        """An array on the device; equal ones become one (B has one mask in G1 and G2)."""
+        if array is None:
             return None
-        return self._known.setdefault(content.tobytes(), mask)
+        content = array.tobytes()
+        if content not in self._uploaded:
+            with self.device.label("key"):
+                self._uploaded[content] = self.device.upload(array)
+        return self._uploaded[content]

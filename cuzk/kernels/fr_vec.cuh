@@ -167,6 +167,23 @@ template <class Ex, class Fr> CUZK_FN void fr_bit_reverse(Ex& ex, const FrBitRev
     }
 }
 
+// ---------------------------------------------------------------- gather
+
+#define FR_GATHER_ARGS(F) F(const Fr*, src) F(const u32*, indices) F(Fr*, dst) F(u64, n) F(u64, num_src)
+CUZK_ARGS_T1(FrGatherArgs, Fr, FR_GATHER_ARGS)
+
+/// dst[i] = src[indices[i]] for i < n; an index >= num_src is a fault.  dst overlaps neither input.
+template <class Ex, class Fr> CUZK_FN void fr_gather(Ex& ex, const FrGatherArgs<Fr>& a) {
+    for_range(ex, a.n, [&](u64 i) {
+        const u32 from = a.indices[i];
+        if (from >= a.num_src) {
+            ex.fault(FAULT_BAD_INDEX, i);
+        } else {
+            a.dst[i] = a.src[from];
+        }
+    });
+}
+
 // ---------------------------------------------------------------- search
 
 #define FR_MISMATCH_ARGS(F) F(const Fr*, a) F(const Fr*, b) F(const Fr*, c) F(u64*, first) F(u64, n)
@@ -194,6 +211,7 @@ template <class Ex, class Fr> CUZK_FN void fr_mismatch(Ex& ex, const FrMismatchA
     X(fr_to_mont, FrUnaryArgs<Fr>, 256, 1)                                                                   \
     X(fr_from_mont, FrUnaryArgs<Fr>, 256, 1)                                                                 \
     X(fr_bit_reverse, FrBitReverseArgs<Fr>, 256, 1)                                                          \
+    X(fr_gather, FrGatherArgs<Fr>, 256, 1)                                                                   \
     X(fr_mismatch, FrMismatchArgs<Fr>, 256, 1)
 
 }  // namespace cuzk

@@ -11,7 +11,7 @@ import numpy as np
 
 from cuzk.curves import Curve
 from cuzk.device.base import Array, Device
-from cuzk.errors import RangeError
+from cuzk.errors import RangeError, ShapeError
 from cuzk.ops.fr_common import (
     check_fr,
     check_overlap,
@@ -261,6 +261,36 @@ def bit_reverse(device: Device, curve: Curve, x: Array, out: Array | None = None
     shape, log_tile = plan_bit_reverse(log_n, batch, curve, device.limits)
     args = {"src": x, "dst": out, "log_n": log_n, "log_tile": log_tile, "batch": batch}
     launch(device, curve, "fr_bit_reverse", shape, **args)
+    return out
+
+
+def gather(device: Device, curve: Curve, x: Array, indices: Array) -> Array:
+    """The elements of a vector at some places.
+
+    Args:
+        device: Where both lie.
+        curve: Whose Fr.
+        x: Shape (m, limbs) uint64. Any form.
+        indices: Shape (n,) uint32, each < m.
+    Returns:
+        x[indices]: a new array. Shape (n, limbs) uint64. Form: as x.
+    Raises:
+        ShapeError: A shape or type does not fit.
+        KernelFault: An index is >= m (on cuda at the next synchronisation).
+    Cost: one read and one write of n elements; no host synchronisation.
+    Checked by: tests/kernels/test_fr_vec.py.
+    """
+    num_src = check_fr(curve, "x", x)
+    if indices.dtype != np.uint32 or indices.ndim != 1:
+        raise ShapeError(
+            f"indices has shape {tuple(indices.shape)} and type {indices.dtype}", limit="(n,) uint32"
+        )
+    n = int(indices.shape[0])
+    out = device.alloc((n, curve.fr.limbs), np.uint64)
+    launch(
+        device, curve, "fr_gather", plan_elementwise(n, device.limits),
+        src=x, indices=indices, dst=out, n=n, num_src=num_src,
+    )  # fmt: skip
     return out
 
 

@@ -155,6 +155,26 @@ def test_first_mismatch(device_name: str, n: int, rng: random.Random) -> None:
         assert fr_vec.first_mismatch(device, BN254, x, y, put(device, BN254, bad)) == min(wrong)
 
 
+@everywhere
+@pytest.mark.parametrize("n", [0, 1, 5, 300, 5000])
+def test_gather(curve: Curve, device_name: str, n: int, rng: random.Random) -> None:
+    """Elements by place, in any order, repeated or left out; a place beyond the end is a fault."""
+    device = open_device(device_name)
+    values = mixed_scalars(curve, 700, rng)
+    x = put(device, curve, values)
+    places = [rng.choice([0, 699, rng.randrange(700)]) for _ in range(n)]
+    got = fr_vec.gather(device, curve, x, device.upload(np.array(places, np.uint32)))
+    assert get(device, curve, got) == [values[place] for place in places]
+    if n:
+        places[n // 2] = 700
+        with pytest.raises(KernelFault, match="outside its array") as fault:
+            fr_vec.gather(device, curve, x, device.upload(np.array(places, np.uint32)))
+        assert fault.value.index == n // 2
+    for wrong in (np.zeros(2, np.int32), np.zeros((2, 1), np.uint32)):
+        with pytest.raises(ShapeError, match="indices"):
+            fr_vec.gather(device, curve, x, wrong)
+
+
 def test_nothing_to_compare() -> None:
     device = open_device("emu")
     empty = device.alloc((0, 4), np.uint64)

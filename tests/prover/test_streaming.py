@@ -19,7 +19,7 @@ from cuzk.device.host import CpuDevice
 from cuzk.errors import InternalError, OutOfMemoryError, UnsatisfiedError
 from cuzk.groth16 import Prover
 from cuzk.groth16.key_stream import KeyStream, StreamedQuery
-from cuzk.groth16.residency import QUERY_ORDER, KeyShape, plan_residency, smallest_limit
+from cuzk.groth16.residency import QUERY_ORDER, KeyShape, ResidencyPlan, plan_residency, smallest_limit
 from cuzk.keys import HForm
 from cuzk.proof import Proof
 from cuzk.telemetry import Event, Recorder
@@ -89,33 +89,68 @@ def test_same_bytes_under_every_limit(spec: str, kind: str, curve: str, size: in
         proof = prover.prove(load.witness, blinding=blinding(load.curve))
         assert proof == resident_proof(load, form), limit
         assert limited.memory().peak <= limited.memory().limit
-        plan = plan_residency(KeyShape.of(made, limited.limits), limited.limits)
-        check_events(recorder.events, made, plan.streamed, plan.chunk)
+        plan = prover._resident.plan
+        check_events(recorder.events, made, plan)
         chunks_seen.add(plan.chunk)
         streamed_seen.add(plan.streamed)
-    assert tuple(QUERY_ORDER) in streamed_seen
+    assert max(map(len, streamed_seen)) >= 4
     assert () in streamed_seen
     assert len(chunks_seen) >= 2
 
 
-def check_events(events: Sequence[Event], made: Any, streamed: tuple[str, ...], chunk: int) -> None:
+def kept(made: Any, name: str) -> int:
+    """Bases of a query that a streaming prover keeps: not the infinite ones, where they are a quarter or more."""
+    bases = getattr(made, f"{name}_query")
+    finite = int(bases.reshape(len(bases), -1).any(axis=1).sum())
+    return finite if name != "h" and finite <= 0.75 * len(bases) else len(bases)
+
+
+def check_events(events: Sequence[Event], made: Any, plan: ResidencyPlan) -> None:
     """The phases name what they stream, in how many chunks; and so many bytes went up in them."""
     phases = {event.phase: event for event in events}
+    left_out = str(phases["key_load"].tags["infinite_left_out"]).split(",")
+    lengths = {
+        name: kept(made, name) if name in left_out else len(getattr(made, f"{name}_query"))
+        for name in QUERY_ORDER
+    }
     by_phase = {"msm_h": ["h"], "tail_msm": ["l", "a", "b_g1"], "b_g2_msm": ["b_g2"]}
     for phase, names in by_phase.items():
-        here = [name for name in names if name in streamed]
-        lengths = [chunk // 2 if name == "b_g2" else chunk for name in here]
-        arrays = [getattr(made, f"{name}_query") for name in here]
+        here = [name for name in names if name in plan.streamed]
+        chunks = [plan.chunk // 2 if name == "b_g2" else plan.chunk for name in here]
         tags = phases[phase].tags
         assert tags.get("streamed", "") == ",".join(here)
         assert tags.get("chunks", 0) == sum(
-            -(-len(bases) // length) for bases, length in zip(arrays, lengths, strict=True)
+            -(-lengths[name] // chunk) for name, chunk in zip(here, chunks, strict=True)
         )
-    assert phases["key_load"].tags["streamed"] == ",".join(streamed)
-    copied = sum(getattr(made, f"{name}_query").nbytes for name in streamed)
+    assert phases["key_load"].tags["streamed"] == ",".join(plan.streamed)
+    copied = sum(lengths[name] * getattr(made, f"{name}_query")[:1].nbytes for name in plan.streamed)
     assert phases["prove"].bytes_up >= copied
     everything = copied + 32 * made.num_variables
     assert phases["prove"].bytes_up <= everything + everything // 4 + 4096
+
+
+def test_infinite_bases_do_not_pass() -> None:
+    """Queries with many are streamed without them, B's two with one list of places; others keep a mask."""
+    load = workload("bits", "bls12_381", 900)
+    made = key(load)
+    left_out = {name for name in QUERY_ORDER if kept(made, name) < len(getattr(made, f"{name}_query"))}
+    assert {"b_g1", "b_g2"} <= left_out
+    recorder = Recorder()
+    limit = limits_of(load, "odd_lagrange", "cpu")[0] + (64 << 10)
+    prover = Prover(made, open_limited("cpu", limit), recorder=recorder)
+    assert set(recorder.events[-1].tags["infinite_left_out"].split(",")) == left_out  # type: ignore[union-attr]
+    queries = prover._resident.queries
+    assert queries["b_g1"].places is queries["b_g2"].places
+    for name in QUERY_ORDER[1:]:
+        bases = getattr(made, f"{name}_query")
+        finite = np.flatnonzero(bases.reshape(len(bases), -1).any(axis=1))
+        first = made.num_public + 1 if name == "l" else 0
+        if name in left_out:
+            assert prover.device.download(queries[name].places).tolist() == (finite + first).tolist()
+            assert queries[name].skip is None
+        else:
+            assert queries[name].places is None
+            assert (queries[name].skip is None) == (len(finite) == len(bases))
 
 
 @pytest.mark.parametrize("variants", [{"M2": "none"}, {"D4": "3"}, {"M2": "none", "D4": "7"}])
