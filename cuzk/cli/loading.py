@@ -13,11 +13,19 @@ from cuzk.errors import CurveMismatchError
 if TYPE_CHECKING:
     from cuzk.curves import Curve, GroupSpec
     from cuzk.device import Device
+    from cuzk.formats.deferred import Deferred
     from cuzk.keys import ProvingKey
     from cuzk.relation import R1CS
     from cuzk.telemetry import Recorder
 
-__all__ = ["curve_checker", "load_kernels", "load_proving_key", "require_curve", "subgroup_checker"]
+__all__ = [
+    "curve_checker",
+    "load_kernels",
+    "load_proving_key",
+    "map_proving_key",
+    "require_curve",
+    "subgroup_checker",
+]
 
 _Checker = Callable[["GroupSpec", Any], int | None]
 
@@ -87,6 +95,23 @@ def load_proving_key(
             "(`cuzk key check` does that)"
         )
     return key
+
+
+def map_proving_key(
+    path: Path, device: Device, *, circuit: R1CS | None = None
+) -> tuple[ProvingKey, Deferred]:
+    """As load_proving_key, but the checksums of a cuzk key's points are compared while the key is in use.
+
+    Returns:
+        The key, and the checks; what is made with the key must not be given out before they have been waited for.
+    """
+    from cuzk.formats import detect
+    from cuzk.formats.cuzk_key import map_cuzk_key
+    from cuzk.formats.deferred import Deferred
+
+    if detect(path) == "cuzk_key":
+        return map_cuzk_key(path)
+    return load_proving_key(path, device, circuit=circuit), Deferred([])
 
 
 def require_curve(found: Curve, wanted: Curve, path: Path, what: str) -> None:

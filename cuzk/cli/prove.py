@@ -179,7 +179,7 @@ def _run(request: _Request) -> _Result:
 
 
 def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Result:
-    from cuzk.cli.loading import load_kernels, load_proving_key
+    from cuzk.cli.loading import load_kernels, map_proving_key
     from cuzk.formats import load_r1cs, load_witness
     from cuzk.formats.container import naming_file
     from cuzk.groth16 import Prover
@@ -194,14 +194,17 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
         circuit = None
         if request.inputs["--circuit"] is not None:
             circuit = load_r1cs(request.file("--circuit"))
-        key = load_proving_key(request.file("--key"), device, circuit=circuit)
+        key, checks = map_proving_key(request.file("--key"), device, circuit=circuit)
         with naming_file(request.file("--witness")):
             key.check_witness(witness)
-    with naming_file(request.inputs["--circuit"] or request.file("--key")):
-        prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
-    if progress.is_shown:
-        progress.expect(prove_work(key, witness, self_check=request.self_check))
-    proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
+    with checks:
+        with naming_file(request.inputs["--circuit"] or request.file("--key")):
+            prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
+        if progress.is_shown:
+            progress.expect(prove_work(key, witness, self_check=request.self_check))
+        proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
+        with recorder.phase("wait_check"):
+            checks.wait()
     return _Result(proof, witness.public(key.num_public), device, recorder, key.num_constraints)
 
 

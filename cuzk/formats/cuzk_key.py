@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any, BinaryIO, Literal, get_args
 
 import numpy as np
@@ -22,6 +23,7 @@ from cuzk.curves import Curve
 from cuzk.errors import FormatError, RangeError
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.container import ByteArray, map_file, naming_file
+from cuzk.formats.deferred import Deferred
 from cuzk.formats.key_header import (
     ALIGNMENT,
     DTYPES,
@@ -37,6 +39,7 @@ from cuzk.keys import ProvingKey
 from cuzk.limbs import first_not_below
 
 SMALL_BYTES = 1 << 24
+_MANY_ENTRIES = 1 << 18  # whose digest takes longer than starting a thread
 
 Verify = Literal["small", "all", "none"]
 _MATRIX_PARTS = ("row_ptr", "col", "coeff", "dictionary")
@@ -144,7 +147,26 @@ def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = Fa
             limit=f"one of {', '.join(get_args(Verify))}",
             remedy="pass one of these",
         )
-    return _checked(path, map_file(path), verify, strict)
+    key, checks = _checked(path, map_file(path), verify, strict)
+    checks.wait()
+    return key
+
+
+def map_cuzk_key(path: PathLike, *, strict: bool = False) -> tuple[ProvingKey, Deferred]:
+    """Map a key into memory, and compare large arrays of points with their checksums meanwhile.
+
+    Args:
+        path: A file written by save_cuzk_key.
+        strict: As in load_cuzk_key.
+
+    Returns:
+        The key, which may be used at once (what indexes memory is checked), and the checks that are still running.
+        Nothing made with the key may be given out before they have been waited for.
+
+    Raises:
+        As load_cuzk_key, here or when the checks are waited for.
+    """
+    return _checked(path, map_file(path), "all", strict)
 
 
 def cuzk_key_from_bytes(data: bytes, *, strict: bool = False) -> ProvingKey:
@@ -160,32 +182,51 @@ def cuzk_key_from_bytes(data: bytes, *, strict: bool = False) -> ProvingKey:
     Raises:
         As load_cuzk_key.
     """
-    return _checked("key from bytes", np.frombuffer(data, np.uint8), "all", strict)
-
-
-def _checked(path: PathLike, data: ByteArray, verify: Verify, strict: bool) -> ProvingKey:
-    with naming_file(path):
-        key, header = _load(path, data, verify)
-        key.check_binding_rows()
-        key.check_degenerate(strict=strict)
-    is_small = key.a.nnz + key.b.nnz <= SMALL_BYTES
-    if (verify == "all" or (verify == "small" and is_small)) and key.circuit_digest != header.circuit_digest:
-        raise FormatError(
-            f"the matrices have the circuit digest {key.circuit_digest}",
-            path=path,
-            section="header",
-            limit=header.circuit_digest,
-            remedy=REMEDY,
-        )
+    key, checks = _checked("key from bytes", np.frombuffer(data, np.uint8), "all", strict)
+    checks.wait()
     return key
 
 
-def _load(path: PathLike, data: ByteArray, verify: Verify) -> tuple[ProvingKey, KeyHeader]:
+def _checked(path: PathLike, data: ByteArray, verify: Verify, strict: bool) -> tuple[ProvingKey, Deferred]:
+    with naming_file(path):
+        key, header, checks = _load(path, data, verify)
+        key.check_binding_rows()
+        key.check_degenerate(strict=strict)
+
+    def check_digest() -> None:
+        if key.circuit_digest != header.circuit_digest:
+            raise FormatError(
+                f"the matrices have the circuit digest {key.circuit_digest}",
+                path=path,
+                section="header",
+                limit=header.circuit_digest,
+                remedy=REMEDY,
+            )
+
+    nnz = key.a.nnz + key.b.nnz
+    if verify == "all" and nnz > _MANY_ENTRIES:
+        checks.append(check_digest)
+    elif verify == "all" or (verify == "small" and nnz <= SMALL_BYTES):
+        check_digest()
+    return key, Deferred(checks)
+
+
+def _load(
+    path: PathLike, data: ByteArray, verify: Verify
+) -> tuple[ProvingKey, KeyHeader, list[Callable[[], None]]]:
+    """The key, its header, and the checks of points that may wait; all others are done."""
     header = read_header(path, data)
     curve = header.curve
-    arrays = {
-        name: _map_section(path, data, section, verify, curve) for name, section in header.sections.items()
-    }
+    arrays: dict[str, NDArray[Any]] = {}
+    checks: list[Callable[[], None]] = []
+    for name, section in header.sections.items():
+        arrays[name] = array = _map_section(path, data, section)
+        check = partial(_check_section, path, section, array, curve)
+        if section.nbytes <= SMALL_BYTES or "." in name:
+            if verify == "all" or (verify == "small" and section.nbytes <= SMALL_BYTES):
+                check()
+        elif verify == "all":
+            checks.append(check)
     matrices = _read_matrices(path, header, arrays)
     expected = {*ProvingKey.__dataclass_fields__} - {
         "curve",
@@ -223,12 +264,10 @@ def _load(path: PathLike, data: ByteArray, verify: Verify) -> tuple[ProvingKey, 
             limit=f"{key.num_constraints} by the matrices",
             remedy=REMEDY,
         )
-    return key, header
+    return key, header, checks
 
 
-def _map_section(
-    path: PathLike, data: ByteArray, section: Section, verify: Verify, curve: Curve
-) -> NDArray[Any]:
+def _map_section(path: PathLike, data: ByteArray, section: Section) -> NDArray[Any]:
     raw = data[section.offset : section.offset + section.nbytes]
     array = raw.view(DTYPES[section.dtype]).reshape(section.shape)
     if data[section.offset + section.nbytes : aligned(section.offset + section.nbytes)].any():
@@ -239,9 +278,12 @@ def _map_section(
             offset=section.offset + section.nbytes,
             remedy=REMEDY,
         )
-    if verify == "none" or (verify == "small" and section.nbytes > SMALL_BYTES):
-        return array
-    found = _digest(raw.data)
+    return array
+
+
+def _check_section(path: PathLike, section: Section, array: NDArray[Any], curve: Curve) -> None:
+    """Compare an array with its checksum, and the coordinates of points with p."""
+    found = _digest(array.reshape(-1).view(np.uint8).data)
     if found != section.digest:
         raise FormatError(
             f"the array does not match its checksum: found {found}",
@@ -268,7 +310,6 @@ def _map_section(
                 limit=f"p = {curve.p}",
                 remedy=REMEDY,
             )
-    return array
 
 
 def _read_matrices(

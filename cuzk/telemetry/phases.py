@@ -87,6 +87,7 @@ _ROWS = (
     PhaseSpec("self_check", _IN_PROVE, "verify the proof before it is returned"),
     PhaseSpec("wait_device", _ANYWHERE, "wait for the device's lock", is_wait=True),
     PhaseSpec("wait_prep", _ANYWHERE, "wait for prep_msm on another thread", is_wait=True),
+    PhaseSpec("wait_check", _ANYWHERE, "wait for the checksums of a key", is_wait=True),
     PhaseSpec("wait_transfer", _ANYWHERE, "wait for a copy", is_wait=True),
     PhaseSpec("wait_queue", _ANYWHERE, "wait for a turn in a queue", is_wait=True),
 )
