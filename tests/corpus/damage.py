@@ -30,8 +30,9 @@ from typing import Any
 from tests.corpus.worker import CONSTANT, PROGRESS, TOO_LONG, Plan, work
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Seconds without progress after which a process counts as hanging; a machine that others use stalls at times.
-_STALLED = 60.0
+#: Seconds of processor time on one case after which a process is ended as hanging, and of waiting: others may have
+#: the processors meanwhile.
+_BUSY, _ASLEEP = 20.0, 900.0
 #: A run ends after so many.
 _MOST_FAILURES = 20
 
@@ -159,21 +160,32 @@ def _run_part(plan: Plan, span: tuple[int, int], progress: Path, report: Path) -
         errors.seek(0)
         message = errors.read().decode(errors="replace")[-300:]
     if stalled:
-        return f"no progress for {_STALLED:.0f} s"
+        return f"no progress in {_BUSY:.0f} s of processor time, or {_ASLEEP:.0f} s"
     return "" if worker.returncode == 0 else f"the process ended with {worker.returncode}: {message}"
 
 
 def _ends(worker: subprocess.Popen[bytes], progress: Path) -> bool:
     """Wait for a worker; one that does not get on is killed."""
+    case, busy_before = -1, 0.0
     while True:
         try:
             worker.wait(timeout=0.5)
             return True
         except subprocess.TimeoutExpired:
-            if time.time() - PROGRESS.unpack(progress.read_bytes())[1] > _STALLED:
+            now, since = PROGRESS.unpack(progress.read_bytes())
+            busy = _processor_seconds(worker.pid)
+            if now != case:
+                case, busy_before = now, busy
+            elif busy - busy_before > _BUSY or time.time() - since > _ASLEEP:
                 worker.kill()
                 worker.wait()
                 return False
+
+
+def _processor_seconds(pid: int) -> float:
+    """Processor time of all threads of a process so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main(words: list[str] | None = None) -> int:

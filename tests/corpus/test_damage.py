@@ -6,14 +6,17 @@ damaged file and reads something else than its bytes say.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import mmap
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 
-from tests.corpus import worker
+from tests.corpus import damage, worker
 from tests.corpus.damage import Report, run
 from tests.corpus.edits import Edit, apply, systematic
 from tests.corpus.readers import READERS
@@ -50,12 +53,14 @@ def test_a_failure_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: py
         (lambda *_: 1 / 0, "ZeroDivisionError"),
         (lambda *_: bytearray(64 << 20), "more memory"),
         (lambda *_: mmap.mmap(-1, 64 << 20), "OSError"),  # native, never touched
-        (lambda *_: [bytes(1000) for _ in range(4_000)], "bytes taken"),
+        (lambda *_: [bytes(1000) for _ in range(6_000)], "bytes taken"),
         (busy, " s"),
     ):
         reader = READERS["wtns"].__class__(broken, lambda *_: True)
         monkeypatch.setitem(READERS, "wtns", reader)
         monkeypatch.setattr(worker, "TOO_LONG", 0.1)
+        if expected == "bytes taken":  # what tracemalloc sees, without the hard limit
+            monkeypatch.setattr(worker, "_address_space", contextlib.nullcontext)
         judge.run(worker._MEASURED, sample, (Edit(0, 1, b"x"),))
         assert expected in judge.failures[-1]["outcome"]
     liar = READERS["wtns"].__class__(lambda *_: 1, lambda *_: False)
@@ -64,12 +69,26 @@ def test_a_failure_is_seen(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: py
     assert "something else" in judge.failures[-1]["outcome"]
 
 
+def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    progress = tmp_path / "progress"
+    for code, name in (("while True: pass", "_BUSY"), ("import time; time.sleep(60)", "_ASLEEP")):
+        progress.write_bytes(worker.PROGRESS.pack(7, time.time()))
+        monkeypatch.setattr(damage, "_BUSY", 1.0 if name == "_BUSY" else 900.0)
+        monkeypatch.setattr(damage, "_ASLEEP", 1.0 if name == "_ASLEEP" else 900.0)
+        process = subprocess.Popen([sys.executable, "-c", code])
+        assert not damage._ends(process, progress)
+        assert process.returncode < 0
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    assert damage._ends(process, progress)
+
+
 def test_parts_of_a_run_add_up(tmp_path: Path) -> None:
     whole, merged = run(60, seed=2, readers=("wtns", "vk")), Report()
     for i in (1, 2, 3):
         part = tmp_path / f"{i}.json"
         run(60, seed=2, readers=("wtns", "vk"), part=(i, 3)).save(part)
         merged.add(part)
+    assert not (whole.failures + merged.failures)
     assert merged.cases == whole.cases == 60
     assert merged.digests == whole.digests
     assert merged.by_reader().keys() == whole.by_reader().keys()
