@@ -17,7 +17,7 @@ import pytest
 
 from cuzk.curves import CURVES
 from cuzk.device import get_device
-from tests.device import suite, timings
+from tests.device import gpu, suite, timings
 from tests.device.cases import all_cases
 from tests.device.plugin import passed
 from tests.device.results import ROOT, Results, tree_digest
@@ -143,8 +143,6 @@ def test_a_part_that_takes_too_long_is_ended(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("module", ["suite", "smoke", "sanitize", "timings", "proofs", "startup", "tune_msm"])
 def test_scripts_say_why_they_do_nothing_without_a_gpu(module: str) -> None:
-    from tests.device import gpu
-
     if not gpu.why_none():
         return  # what they do with one is the device run's business
     done = subprocess.run(
@@ -171,3 +169,30 @@ def test_targets_have_rows_and_floors_lie_below_them() -> None:
                 group = getattr(timings.CURVE, name)
                 floor = getattr(timings, f"{kind}_floor")(group, 1 << log_n, limits)[0]
             assert 0 < floor < 1.1 * target, (family, log_n)
+
+
+def test_the_suite_goes_on_where_it_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """Parts that passed are not run again, failed ones are; what has no time is not begun; all of it is collected."""
+    write = "-c \"import json, sys; open('RESULT', 'w').write(json.dumps(dict(rows=[1])))\""
+    good = suite.Part("good", write.replace("'RESULT'", "sys.argv[1]") + " RESULT", 30, 1)
+    bad = suite.Part("bad", "-c 'print(\"reason\"); raise SystemExit(4)'", 30, 1)
+    long = suite.Part("long", "-c pass", 900, 800)
+    monkeypatch.setattr(suite, "PARTS", (good, bad, long))
+    monkeypatch.setattr(suite, "ROOT", tmp_path)
+    monkeypatch.setattr(gpu, "why_none", lambda: "")
+    monkeypatch.setattr(gpu, "gpu", lambda: get_device("cpu"))
+    for attempt in range(2):
+        monkeypatch.setattr(sys, "argv", ["suite", "--out", str(tmp_path / "out"), "--budget-s", "100"])
+        assert suite.main() == 1
+        text = capsys.readouterr().out
+        assert ("good           passed before" in text) is (attempt == 1), text
+        assert "reason" in text
+        assert "long           not begun" in text
+    collected = json.loads((tmp_path / "out" / "suite.json").read_text())["parts"]
+    assert {name: row["outcome"] for name, row in collected.items()} == {
+        "good": "passed", "bad": "failed", "long": "not run",
+    }  # fmt: skip
+    assert collected["good"]["results"] == {"rows": [1]}
+    assert (tmp_path / "out" / "suite.log").read_text().count("reason") == 2
