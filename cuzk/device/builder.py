@@ -8,10 +8,12 @@ so a stale kernel can't be loaded.  Modules compile side by side, each in a proc
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import hashlib
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -22,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cuzk.device import module_cache
-from cuzk.errors import CompileError, CuzkError
+from cuzk.errors import CompileError
 
 KERNEL_DIR = Path(__file__).resolve().parent.parent / "kernels"
 CURVES = ("bls12_381", "bn254", "toy")
@@ -229,13 +231,17 @@ def compile_elsewhere(curve: str, family: str, arch: str) -> tuple[bytes, str]:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     found = module_cache.unpack(done.stdout) if done.returncode == 0 else None
-    if found is None:
-        text = done.stderr.decode(errors="replace").strip()[-4000:]
-        raise CompileError(
-            text or f"the compiler of module {curve}_{family} ended with status {done.returncode}",
-            remedy=None if text else "give it more memory: about 2 GiB for each module that compiles at once",
-        )
-    return found
+    if found is not None:
+        return found
+    if done.returncode == CompileError.exit_code:
+        with contextlib.suppress(ValueError):  # what stands there was not written by _main
+            raise CompileError(**json.loads(done.stderr))
+    text = done.stderr.decode(errors="replace").strip()[-4000:]
+    raise CompileError(
+        f"the compiler of module {curve}_{family} ended with status {done.returncode}"
+        + (f":\n{text}" if text else ""),
+        remedy="give it more memory: about 2 GiB for each module that compiles at once",
+    )
 
 
 def build_all(
@@ -289,11 +295,11 @@ def build_all(
 
 
 def _main(arguments: list[str]) -> int:
-    """Compile one module to stdout; an error goes to stderr, in words."""
+    """Compile one module to stdout; an error goes to stderr as the arguments of a CompileError."""
     try:
         cubin, log = compile_module(*arguments)
-    except CuzkError as error:
-        sys.stderr.write(str(error))
+    except CompileError as error:
+        sys.stderr.write(json.dumps({"what": error.what, "limit": error.limit, "remedy": error.remedy}))
         return error.exit_code
     sys.stdout.buffer.write(module_cache.pack(cubin, log))
     return 0
