@@ -62,8 +62,9 @@ class Prover:
         self.variants = resolve(variants or {})
         self._recorder = (recorder or Recorder()).scoped(
             device=device.kind, build_key=device.build_key, variants=self.variants,
-            counters=device.counters, sync=device.synchronize,
+            counters=device.counters, sync=self._settle,
         )  # fmt: skip
+        self._nothing = device.alloc((0,))
         self._lock = threading.Lock()
         with self._recorder.phase("key_load") as span:
             self._resident = ResidentKey.upload(device, key)
@@ -72,6 +73,13 @@ class Prover:
             span.tag(streamed=",".join(self._resident.plan.streamed), infinite_left_out=",".join(left_out))
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
         self._verifier = PreparedVerifyingKey.supports(key.curve)
+
+    def _settle(self) -> None:
+        """Wait for what is launched, and see what it says of bad data.
+
+        Not for copies beside the launches, as device.synchronize() does: the next phase's bases may be on their way.
+        """
+        self.device.download(self._nothing)
 
     def prove(self, witness: Witness, *, blinding: Blinding | None = None, self_check: bool = True) -> Proof:
         """Prove one witness: prove_batch of one."""
