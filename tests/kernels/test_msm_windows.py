@@ -21,7 +21,7 @@ every_group = pytest.mark.parametrize(("curve_name", "group_name"), ALL_GROUPS)
 
 #: Windows whose buckets take more bytes than this run on GPUs, and on the toy curve at 1/12 of the memory.
 #: The emulator writes all of them, to poison them; on cpu only those in use are touched.
-MOST_BYTES = {"emu": 1 << 29, "cpu": 1 << 31}
+MOST_BYTES = {"emu": 1 << 29, "cpu": 1 << 31, "cuda": 1 << 31}
 
 
 def large_windows() -> list[tuple[str, str, int, str]]:
