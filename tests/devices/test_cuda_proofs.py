@@ -11,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from cuzk.device.arena import ALIGNMENT
 from cuzk.groth16 import Prover
+from cuzk.groth16.residency import KeyShape, smallest_limit
 from tests.devices.fake_engine import Engine
 from tests.devices.support import open_fake
 from tests.prover import support
@@ -51,3 +53,22 @@ def test_two_provers_on_two_devices_of_one_gpu(monkeypatch: pytest.MonkeyPatch) 
     provers = [Prover(key, open_fake(monkeypatch, engine)[0]) for _ in range(2)]
     for prover in provers * 2:
         assert prove(prover, load) == want
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_streamed_keys(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """As little memory as will do: every query passes through the copier and its ring, in whatever order."""
+    monkeypatch.setattr("cuzk.device.cuda_pages._SLOT_BYTES", 1000)
+    load = support.workload("random", "toy", 500)
+    key = support.key(load)
+    device, _ = open_fake(monkeypatch)
+    least = smallest_limit(KeyShape.of(key, device.limits), device.limits)
+    limit = -(-least // ALIGNMENT) * ALIGNMENT + ALIGNMENT  # the fault word takes one unit
+    device, _ = open_fake(monkeypatch, Engine(seed=seed), memory_limit=limit)
+    prover = Prover(key, device)
+    want = prove(Prover(key, support.device("cpu")), load)
+    for _ in range(2):
+        assert prove(prover, load) == want
+    spans = device.take_copies()
+    assert sum(span.nbytes for span in spans) >= 2 * key.h_query.nbytes
+    assert device.memory().peak <= device.memory().limit == limit
