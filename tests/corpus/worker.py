@@ -32,6 +32,7 @@ CONSTANT = 4 << 20
 _MEASURED = 16  # every so many cases memory is traced, which is slow
 _DESCRIBED = 4  # every so many cases the other ways to read this kind get the file, too
 _CROSSED = 64  # every so many cases all readers get the file
+_LOOKED_UP = 16  # every so many readings the process's address space is looked up
 _PAGE = resource.getpagesize()
 
 PROGRESS = struct.Struct("<qd")  # case in hand, when it began
@@ -81,6 +82,7 @@ class Judge:
         self.most_bytes = 0
         self.most_seconds = 0.0
         self.digests: set[bytes] = set()
+        self._readings = self._used = 0
 
     def warm_up(self) -> None:
         """Read every sample with every reader once: imports and tables that stay are not the files' memory."""
@@ -115,7 +117,7 @@ class Judge:
         if traced:
             tracemalloc.start()
         start = time.process_time()
-        with _address_space(allowed):
+        with _address_space(self._in_use() + allowed):
             outcome, found = self._read(name, sample)
         seconds = time.process_time() - start
         self.most_seconds = max(self.most_seconds, seconds)
@@ -128,6 +130,14 @@ class Judge:
         if seconds > TOO_LONG:
             outcome = f"FAILED: {seconds:.1f} s"
         return outcome, found
+
+    def _in_use(self) -> int:
+        """Bytes of address space of this process, looked up now and then: that takes longer than some cases."""
+        if self._readings % _LOOKED_UP == 0:
+            with Path("/proc/self/statm").open("rb") as file:
+                self._used = int(file.read().split()[0]) * _PAGE
+        self._readings += 1
+        return self._used
 
     def _read(self, name: str, sample: Sample) -> tuple[str, Any]:
         """What a reader makes of the file: "parsed", a named error, or a failure; and its answer."""
@@ -159,12 +169,10 @@ class Judge:
 
 
 @contextlib.contextmanager
-def _address_space(more: int) -> Iterator[None]:
-    """No more address space than so many bytes beyond what is in use; allocations fail at once, used or not."""
+def _address_space(most: int) -> Iterator[None]:
+    """No more address space than so many bytes; allocations beyond it fail at once, used or not."""
     limits = resource.getrlimit(resource.RLIMIT_AS)
-    with Path("/proc/self/statm").open("rb") as file:
-        in_use = int(file.read().split()[0]) * _PAGE
-    resource.setrlimit(resource.RLIMIT_AS, (in_use + more, limits[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (most, limits[1]))
     try:
         yield
     finally:
