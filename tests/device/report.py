@@ -2,7 +2,7 @@
 
 python -m tests.device.report suite.json [timings.json proofs.json ...]
 
-Takes what suite.py collects, and single files of timings, proofs, startup, build_all, smoke and sanitize.
+Takes what suite.py collects, and single files of its scripts.
 """
 
 from __future__ import annotations
@@ -134,6 +134,15 @@ def other_lines(data: Row) -> Iterator[str]:
     elif rows and "bad" in rows[0]:
         bad = sum(bool(row["bad"]) for row in rows)
         yield f"Kernels: {data.get('kernels', '?')} launched in {len(rows)} cases; {bad} cases differ from the hosts."
+    elif rows and "check" in rows[0]:
+        failed = [row["check"] for row in rows if not row["ok"]]
+        yield f"Device layer: {len(rows)} checks, failed: {', '.join(failed) or 'none'}."
+    elif rows and "resident" in rows[0]:
+        for row in rows:
+            key, limit = row["key_bytes"] / 2**30, row["limit"] / 2**30
+            yield f"A key of {key:.2f} GiB in {limit:.2f} GiB, domain 2^{row['log_domain']}: {times(row['limited'])} ms "
+            yield f"streamed, {times(row['resident'])} ms resident, {row['ratio']:.2f} times; "
+            yield f"bytes {'equal' if row['same_bytes'] else '**differ**'}, {verdict(row)}."
     elif rows and "outcome" in rows[0]:
         yield "compute-sanitizer: " + ", ".join(f"{r['tool']} {r['outcome']}" for r in rows) + "."
     yield ""
@@ -149,20 +158,20 @@ def sections(data: Row) -> Iterator[str]:
             ["part", "outcome", "s"], [[name, p["outcome"], str(p.get("seconds", "-"))] for name, p in parts]
         )
         timings = [part["results"] for _, part in parts if part["results"]]
-        proofs = [r for d in timings for r in d.get("rows", ()) if "log_domain" in r and "curve" in r]
+        proofs = [r for d in timings for r in d.get("rows", ()) if "dense" in r]
         if proofs:
             yield from proof_tables(proofs)
         for results in timings:
             if "counts" in results:
                 yield f"Tests: {json.dumps(results['counts'])}."
                 yield ""
-            elif not any("curve" in row for row in results["rows"]):
+            elif not any("dense" in row for row in results["rows"]):
                 yield from sections(results)
         return
     rows = data["rows"]
     if rows and "family" in rows[0]:
         yield from timing_tables(rows)
-    elif rows and "curve" in rows[0]:
+    elif rows and "dense" in rows[0]:
         yield from proof_tables(rows)
     elif rows and "ready" in rows[0]:
         yield from startup_lines(rows)

@@ -69,12 +69,17 @@ PARTS = (
         60,
     ),
     Part("sanitizer", f"-m tests.device.sanitize {_SCRIPT}", 400, 60),
+    Part("device-layer", "-m tests.device.device_layer --json RESULT", 240, 60),
     Part("timings", f"-m tests.device.timings {_SCRIPT}", 300, 30),
     Part("startup", "-m tests.device.startup --json RESULT", 120, 40),
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),
     Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 200),
     Part("proofs-dense", f"-m tests.device.proofs --logs 22,24 --dense {_SCRIPT}", 400, 60),
     Part("proofs-bn254", f"-m tests.device.proofs --logs 20,22 --curve bn254 {_SCRIPT}", 300, 60),
+    Part("streaming", "-m tests.device.streaming --log 24 --limit 4GiB --json RESULT", 300, 150),
+    Part(
+        "streaming-26", "-m tests.device.streaming --log 26 --limit 14GiB --in-memory --json RESULT", 520, 450
+    ),
 )
 
 

@@ -106,3 +106,21 @@ def test_other_files() -> None:
     )
     assert "Skipped: no tool." in text_of({"skipped": "no tool", "rows": []})
     assert "1 cases differ" in text_of({"kernels": 9, "rows": [{"bad": ["x"]}, {"bad": []}]})
+
+
+def test_device_layer_and_streaming() -> None:
+    assert "2 checks, failed: b." in text_of(
+        {"rows": [{"check": "a", "ok": True}, {"check": "b", "ok": False}]}
+    )
+    one = {"median_ms": 200.0, "min_ms": 199.0, "max_ms": 201.0}
+    row = {
+        "log_domain": 24,
+        "key_bytes": 5 << 30,
+        "limit": 4 << 30,
+        "resident": one,
+        "limited": one,
+        "ratio": 1.0,
+    }
+    text = text_of({"rows": [row | {"same_bytes": False, "pass": False}]})
+    assert "5.00 GiB in 4.00 GiB, domain 2^24" in text
+    assert "bytes **differ**, **missed**" in text
