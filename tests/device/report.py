@@ -140,8 +140,8 @@ def other_lines(data: Row) -> Iterator[str]:
     elif rows and "resident" in rows[0]:
         for row in rows:
             key, limit = row["key_bytes"] / 2**30, row["limit"] / 2**30
-            yield f"A key of {key:.2f} GiB in {limit:.2f} GiB, domain 2^{row['log_domain']}: {times(row['limited'])} ms "
-            yield f"streamed, {times(row['resident'])} ms resident, {row['ratio']:.2f} times; "
+            yield f"A key of {key:.2f} GiB in {limit:.2f} GiB, domain 2^{row['log_domain']}: streamed "
+            yield f"{times(row['limited'])} ms, resident {times(row['resident'])} ms, {row['ratio']:.2f} times; "
             yield f"bytes {'equal' if row['same_bytes'] else '**differ**'}, {verdict(row)}."
     elif rows and "outcome" in rows[0]:
         yield "compute-sanitizer: " + ", ".join(f"{r['tool']} {r['outcome']}" for r in rows) + "."
