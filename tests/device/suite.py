@@ -60,17 +60,14 @@ _PYTEST = "-m pytest -q -p tests.device.plugin --record RESULT --maxfail 25 -W d
 _REGRESSIONS = " ".join(
     f"tests/regressions/test_{name}.py" for name in ("SYN_gpu_sync", "MEM_gpu_memory", "TLC_toolchain")
 )
+#: What runs on the emulator, on the GPU; the pairing is no kernel.
+_ON_GPU = '--on-device cuda -n 6 -m "device or not device" --ignore tests/kernels/test_pairing_bn254.py'
 _SCRIPT = "--json RESULT --budget-s SECONDS"
 PARTS = (
     Part("kernels", "-m tests.device.smoke --against cpu,emu --json RESULT", 240, 60),
     Part("checks", f"{_PYTEST} -m device tests/device", 400, 60),
     Part("regressions", f"{_PYTEST} -m device {_REGRESSIONS}", 240, 40),
-    Part(
-        "oracles",
-        f'{_PYTEST} --on-device cuda -n 6 -m "device or not device" tests/kernels tests/prover',
-        300,
-        60,
-    ),
+    Part("oracles", f"{_PYTEST} {_ON_GPU} tests/kernels tests/prover", 300, 60),
     Part("sanitizer", f"-m tests.device.sanitize {_SCRIPT}", 400, 60),
     Part("device-layer", "-m tests.device.device_layer --json RESULT", 240, 60),
     Part("timings", f"-m tests.device.timings {_SCRIPT}", 300, 30),
