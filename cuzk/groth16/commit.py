@@ -7,12 +7,14 @@ streamed does both while a chunk is there, in the phase of its MSM.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
+from cuzk.device.copies import Ticket
 from cuzk.groth16.commitments import Commitments
 from cuzk.groth16.residency import MOST_PENDING
 from cuzk.groth16.resident import Query, ResidentKey
@@ -82,19 +84,24 @@ def commit_witness(
         scalars = {query.name: commit.scalars(query, w) for query in queries}
         if variants["M2"] == "split":
             commit.classify(queries, scalars)
-    with recorder.phase("batch_add", M2=variants["M2"]):
+    with recorder.phase("batch_add", M2=variants["M2"]) as span:
+        parts = _Parts(resident.device, recorder, span)
         for query in queries:
             if query.bases is not None:
-                with recorder.phase(f"query_{query.name}"):
+                with parts.part(query):
                     for chunk in resident.chunks(query.name):
                         commit.add_ones(query, 0, chunk.bases)
+        parts.finish()
     result = Commitments()
     with recorder.phase("tail_msm", D4=variants["D4"], M2=variants["M2"]) as span:
         _tag(span, queries[:3])
+        parts = _Parts(resident.device, recorder, span)
         for query in queries[:3]:
-            with recorder.phase(f"query_{query.name}"):
+            with parts.part(query):
                 commit.launch(query, scalars[query.name])
-                result.points[query.name] = commit.total(query)
+        for query in queries[:3]:
+            result.points[query.name] = commit.total(query)
+        parts.finish()
     with recorder.phase("b_g2_msm", D4=variants["D4"], M2=variants["M2"]) as span:
         query = queries[3]
         _tag(span, [query])
@@ -111,6 +118,40 @@ def _tag(span: Span, queries: Sequence[Query]) -> None:
             streamed=",".join(query.name for query in streamed),
             chunks=sum(len(query.borders) for query in streamed),
         )
+
+
+class _Parts:
+    """The times of a phase's queries, which are launched one behind the other without waiting.
+
+    On a device that is its own host a launch is over when it returns, and each query is a phase of its own. Elsewhere
+    the device notes when it passes from one to the next, and the phase is tagged with milliseconds.
+
+    Args:
+        device: Where the launches go.
+        recorder: Where phases are booked.
+        span: The phase they are part of.
+    """
+
+    def __init__(self, device: Device, recorder: Recorder, span: Span) -> None:
+        self.device, self.recorder, self.span = device, recorder, span
+        self._marks: list[tuple[str, Ticket, Ticket]] = []
+
+    @contextmanager
+    def part(self, query: Query) -> Iterator[None]:
+        """Launch a query inside the ``with`` block."""
+        if self.device.host is self.device:
+            with self.recorder.phase(f"query_{query.name}"):
+                yield
+        else:
+            begin = self.device.mark()
+            yield
+            self._marks.append((query.name, begin, self.device.mark()))
+
+    def finish(self) -> None:
+        """Tag the phase; waits for the launches."""
+        for name, begin, end in self._marks:
+            took = self.device.time_of(end) - self.device.time_of(begin)
+            self.span.tag(**{f"query_{name}_ms": round(took, 3)})
 
 
 class _Commit:

@@ -15,6 +15,7 @@ from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.device.copies import Ticket
 from cuzk.errors import InternalError
+from cuzk.groth16.residency import NUM_BUFFERS
 from cuzk.limbs import U64Array
 
 __all__ = ["Chunk", "KeyStream", "StreamedQuery", "borders"]
@@ -88,7 +89,7 @@ class KeyStream:
             for first, last in borders(len(query.bases), query.chunk)
         ]
         with device.label("key_stream"):
-            self._buffers = [device.alloc((buffer_bytes // 8,)) for _ in range(2)]
+            self._buffers = [device.alloc((buffer_bytes // 8,)) for _ in range(NUM_BUFFERS)]
         # When the last launch that reads a buffer is over; the buffers are new, so nothing reads them yet.
         self._free = [device.mark() for _ in self._buffers]
         # The chunk that is on its way or there: its place in the order, its buffer and the end of its copy.

@@ -22,6 +22,7 @@ from cuzk.ops.plan_msm import MAX_WINDOW_BITS
 
 __all__ = [
     "MOST_PENDING",
+    "NUM_BUFFERS",
     "QUERY_ORDER",
     "WITNESS_QUERIES",
     "KeyShape",

@@ -7,7 +7,6 @@ import itertools
 import multiprocessing
 import random
 import threading
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,11 +14,10 @@ import pytest
 from cuzk_oracles import groth16 as oracle
 from cuzk_oracles import toy, trapdoor
 
-from cuzk.device import Device, get_device
+from cuzk.device import get_device
 from cuzk.device.host import CpuDevice, EmuDevice, Schedule
 from cuzk.errors import DeviceError, RangeError, SecurityWarning, ShapeError, UnsatisfiedError
-from cuzk.groth16 import Blinding, PreparedVerifyingKey, Prover
-from cuzk.groth16.verify import PreparedStatement
+from cuzk.groth16 import Blinding, Prover
 from cuzk.proof import Proof
 from cuzk.telemetry import Recorder
 from cuzk.variants import VARIANTS
@@ -279,36 +277,6 @@ def test_events_explain_the_time() -> None:
     assert events["ntt_h"].counts["fr_mul"] > 0
     assert events["b_g2_msm"].counts["ec_madd"] > 0
     assert root.build_key == device("emu").build_key
-
-
-class EmuWithHost(EmuDevice):
-    """An emulator that leaves single operations to the cpu, as a GPU does."""
-
-    @property
-    def host(self) -> Device:
-        return device("cpu")
-
-
-@pytest.mark.parametrize("on_host", [False, True])
-def test_statements_are_prepared_while_a_device_works(on_host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beside a device with a host of its own the public inputs are summed up in msm_h, else in the self-check."""
-    load = workload("random", "bn254", 30, 9)
-    recorder = Recorder()
-    prover = Prover(key(load), EmuWithHost() if on_host else EmuDevice(), recorder=recorder)
-    done: list[set[str]] = []
-    statement = PreparedVerifyingKey.statement
-
-    def noting(self: PreparedVerifyingKey, public: Sequence[int]) -> PreparedStatement:
-        done.append({event.phase for event in recorder.events})
-        return statement(self, public)
-
-    monkeypatch.setattr(PreparedVerifyingKey, "statement", noting)
-    prover.prove_batch([load.witness] * 2)
-    assert len(done) == 2
-    for phases in done:
-        assert "ntt_h" in phases
-        assert ("ntt_msm_h" in phases) != on_host
-        assert ("proof_assembly" in phases) != on_host
 
 
 def test_random_circuits() -> None:
