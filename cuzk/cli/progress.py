@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,8 +24,11 @@ if TYPE_CHECKING:
 
     from cuzk.telemetry import Event, Remaining
 
-__all__ = ["PROVE_STEPS", "SETUP_STEPS", "Progress", "QuietOption", "left_words"]
+__all__ = ["PROVE_STEPS", "SETUP_STEPS", "EventsOption", "Progress", "QuietOption", "left_words"]
 
+EventsOption = Annotated[
+    Path | None, typer.Option("--events", metavar="E.jsonl", help="Write the phase events, one a line.")
+]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 
 _Step = tuple[str, str]

@@ -21,7 +21,7 @@ from cuzk.cli.options import (
 )
 from cuzk.cli.output import json_names, note, print_facts, print_json, print_table
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
-from cuzk.cli.progress import QuietOption
+from cuzk.cli.progress import EventsOption, QuietOption
 from cuzk.errors import InputError
 
 if TYPE_CHECKING:
@@ -107,9 +107,7 @@ def prove(
     timing: Annotated[
         bool, typer.Option("--timing", help="CUZK_TIMING lines on stderr, and a table of the phases.")
     ] = False,
-    events: Annotated[
-        Path | None, typer.Option("--events", metavar="E.jsonl", help="Write the phase events, one a line.")
-    ] = None,
+    events: EventsOption = None,
     memory: Annotated[
         Path | None, typer.Option("--memory", metavar="M.csv", help="Write the memory in use over time.")
     ] = None,

@@ -15,7 +15,7 @@ from cuzk.cli.key_files import check_word
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import note, print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs
-from cuzk.cli.progress import QuietOption
+from cuzk.cli.progress import EventsOption, QuietOption
 
 if TYPE_CHECKING:
     from cuzk.cli.progress import Progress
@@ -73,9 +73,7 @@ def setup(
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
-    events: Annotated[
-        Path | None, typer.Option("--events", metavar="E.jsonl", help="Write the phase events, one a line.")
-    ] = None,
+    events: EventsOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -92,20 +90,10 @@ def setup(
     check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
     check_outputs({"--events": events}, inputs | {"--key": key, "--vkey": vkey})
     note(_SINGLE_PARTY if ptau is None else _SECOND_PHASE)
-    from cuzk.cli.progress import SETUP_STEPS, Progress
-    from cuzk.formats import load_r1cs
-    from cuzk.telemetry import EventSink, JsonlWriter, Recorder
-
     start = time.perf_counter()
     with ExitStack() as stack:
-        progress = Progress(f"set-up of {circuit.name}", SETUP_STEPS, quiet=quiet or as_json)
-        sinks: list[EventSink] = [progress]
-        if events is not None:
-            sinks.append(stack.enter_context(JsonlWriter(events)))
-        recorder = Recorder(sinks)
-        with recorder.phase("circuit_load"):
-            r1cs = load_r1cs(circuit)
-        progress.title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
+        progress, recorder = _telemetry(stack, circuit, events, quiet=quiet or as_json)
+        r1cs = _read(circuit, progress, recorder)
         stack.enter_context(progress)
         where = open_device(device, progress.kernel_build)
         made = _run(r1cs, where, insecure_seed, roots, ptau, progress, recorder)
@@ -116,6 +104,29 @@ def setup(
         print_json(report | {"insecure_seed": insecure_seed is not None})
     else:
         print_facts(report)
+
+
+def _telemetry(
+    stack: ExitStack, circuit: Path, events: Path | None, *, quiet: bool
+) -> tuple[Progress, Recorder]:
+    """What shows progress, and what records phases; the file of events is closed with the stack."""
+    from cuzk.cli.progress import SETUP_STEPS, Progress
+    from cuzk.telemetry import EventSink, JsonlWriter, Recorder
+
+    progress = Progress(f"set-up of {circuit.name}", SETUP_STEPS, quiet=quiet)
+    sinks: list[EventSink] = [progress]
+    if events is not None:
+        sinks.append(stack.enter_context(JsonlWriter(events)))
+    return progress, Recorder(sinks)
+
+
+def _read(circuit: Path, progress: Progress, recorder: Recorder) -> R1CS:
+    from cuzk.formats import load_r1cs
+
+    with recorder.phase("circuit_load"):
+        r1cs = load_r1cs(circuit)
+    progress.title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
+    return r1cs
 
 
 def _run(

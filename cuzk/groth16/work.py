@@ -46,7 +46,7 @@ def _msm(n: float, group: GroupSpec) -> float:
     return float(windows * (n + 2.0**window) * _MADD[group.name] * _product(group.curve))
 
 
-def key_bytes(num_variables: int, domain_size: int, curve: Curve, nnz: int) -> int:
+def _key_bytes(num_variables: int, domain_size: int, curve: Curve, nnz: int) -> int:
     """About the size of a cuzk key."""
     g1, g2 = curve.g1.affine_bytes, curve.g2.affine_bytes
     return num_variables * (3 * g1 + g2) + domain_size * g1 + 5 * nnz + 24 * domain_size
@@ -71,7 +71,7 @@ def setup_work(r1cs: R1CS) -> dict[str, float]:
         "points_b_g1": variables * point["g1"],
         "points_b_g2": variables * point["g2"],
         "points_h": n * point["g1"],
-        "key_write": key_bytes(variables, n, curve, nnz) * _WRITTEN,
+        "key_write": _key_bytes(variables, n, curve, nnz) * _WRITTEN,
     }
 
 

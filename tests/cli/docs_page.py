@@ -96,7 +96,8 @@ def main() -> None:
 
         def run(block: Block) -> str:
             command = [sys.executable, "-m", "cuzk", *block.words[1:]]
-            environment = os.environ | {"XDG_CACHE_HOME": str(Path(name) / "cache")}
+            cache = str(Path(name) / "cache")
+            environment = os.environ | {"XDG_CACHE_HOME": cache}
             done = subprocess.run(
                 command, cwd=name, capture_output=True, text=True, check=False, env=environment
             )
@@ -104,7 +105,7 @@ def main() -> None:
                 sys.exit(
                     f"{shlex.join(block.words)} ended with {done.returncode}:\n{done.stderr}{done.stdout}"
                 )
-            return done.stderr + done.stdout
+            return (done.stderr + done.stdout).replace(cache, "~/.cache")
 
         PAGE.write_text(rewritten(PAGE.read_text(encoding="utf-8"), run), encoding="utf-8")
 

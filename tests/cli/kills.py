@@ -38,6 +38,8 @@ _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{12}\.part")
 _OLD = b"what was here before"
 #: Longest run of a command, seconds.
 _PATIENCE_S = 120.0
+#: In so many kills every way to end must have come up.
+_ENOUGH = 16
 
 #: Runs before the command in the process under test: counts the steps that change files, and ends the process by a
 #: signal before step number sys.argv[2]; 0 only counts, into the file sys.argv[1].
@@ -88,6 +90,9 @@ class Campaign:
     def __post_init__(self) -> None:
         self._source = random.Random(self.seed)
         self._references: dict[str, Reference] = {}
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            # Children of a background job would ignore Ctrl-C, as they should; here that would test nothing.
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         inputs = self.folder / "inputs"
         inputs.mkdir()
         make_inputs(inputs, self._run_quietly)
@@ -100,6 +105,9 @@ class Campaign:
             text = self._once(case, reference)
             if text:
                 self.faults.append(f"kill {number} (seed {self.seed}), {case.name}: {text}")
+        if times >= _ENOUGH:
+            seen = " ".join(self.results)
+            self.faults += [f"nothing was {word}" for word in ("killed", "interrupted") if word not in seen]
 
     def _start(
         self,
