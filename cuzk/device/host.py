@@ -20,6 +20,8 @@ import numpy.typing as npt
 from cuzk.device.arena import Arena, Block
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
 from cuzk.device.copies import CopySpan, Ticket
+from cuzk.device.hazards import Hazards
+from cuzk.device.machine import has_bmi2_adx, memory_bytes
 from cuzk.errors import DeviceError, InternalError, KernelFault
 
 Schedule = Literal["ascending", "descending", "random_thread", "random_warp", "last_block_first"]
@@ -50,7 +52,7 @@ class HostDevice(Device):
         self._limited = memory_limit is not None
         self._arena = Arena(
             name,
-            _memory_bytes("MemTotal") if memory_limit is None else memory_limit,
+            memory_bytes("MemTotal") if memory_limit is None else memory_limit,
             remedy="prove a smaller circuit, or one in more pieces"
             if memory_limit is None
             else "raise the memory limit",
@@ -61,7 +63,7 @@ class HostDevice(Device):
 
     def _plan_bytes(self) -> int:
         """What plans may assume: the limit, or less where the machine has less to give."""
-        return min(self._arena.capacity, _memory_bytes("MemAvailable"))
+        return min(self._arena.capacity, memory_bytes("MemAvailable"))
 
     def _account(self, nbytes: int) -> Block:
         return self._arena.take(nbytes, self._position)
@@ -121,6 +123,7 @@ class HostDevice(Device):
         return np.array(array, copy=True)
 
     def fill_zero(self, array: Array) -> None:
+        self._position += 1
         array[...] = 0
 
     def _pointer(self, array: Array) -> int:
@@ -165,7 +168,7 @@ class CpuDevice(HostDevice):
         module: Any = None,
     ) -> None:
         self.threads = threads or len(os.sched_getaffinity(0))
-        fast = module is None and not portable and _has_bmi2_adx()
+        fast = module is None and not portable and has_bmi2_adx()
         super().__init__(f"cpu ({self.threads} threads, {'bmi2+adx' if fast else 'portable'})", memory_limit)
         self._module = module if module is not None else _load("_cpu_v3" if fast else "_cpu")
         self._kernels = kernel_table(self._module.kernels())
@@ -195,7 +198,8 @@ class CpuDevice(HostDevice):
 class EmuDevice(HostDevice):
     """The kernels compiled for the host with the GPU's 32-bit limbs, as threads, warps and blocks.
 
-    Fresh arrays are poisoned, and canaries around them are checked after every launch.
+    Fresh arrays are poisoned, and canaries around them are checked after every launch.  So is the order between
+    ``stage`` copies and launches: what a GPU could run too early raises (hazards.py).
 
     Args:
         schedule: In which order ready threads and blocks run.
@@ -222,6 +226,7 @@ class EmuDevice(HostDevice):
         self._module = module if module is not None else _load("_emu")
         self._kernels = kernel_table(self._module.kernels())
         self._schedule, self._seed, self._resident = SCHEDULES.index(schedule), seed, resident
+        self._hazards = Hazards(self.name)
         self._guarded: dict[int, tuple[weakref.ref[npt.NDArray[np.uint8]], int, int]] = {}
         self.build_key = _module_key(self._module.__file__)
         self.limits = DeviceLimits(
@@ -253,6 +258,36 @@ class EmuDevice(HostDevice):
         self._counts["bytes_up"] += array.nbytes
         return result
 
+    def stage(self, host_array: npt.NDArray[Any], into: Array, after: Ticket | None = None) -> Ticket:
+        ticket = super().stage(host_array, into, after)
+        self._hazards.staged(into.ctypes.data, into.nbytes, ticket, after, self._arena.label)
+        return ticket
+
+    def wait(self, ticket: Ticket) -> None:
+        self._hazards.waited(ticket)
+
+    def synchronize(self) -> None:
+        self._hazards.settled()
+
+    def download(self, array: Array) -> npt.NDArray[Any]:
+        self._hazards.used(array.ctypes.data, array.nbytes, "a download")
+        return super().download(array)
+
+    def fill_zero(self, array: Array) -> None:
+        self._hazards.used(array.ctypes.data, array.nbytes, "fill_zero")
+        super().fill_zero(array)
+        self._hazards.launched(array.ctypes.data, array.nbytes, self._position, "fill_zero")
+
+    def launch(
+        self, kernel: str, *, grid: int, block: int, shared_bytes: int = 0, **args: Array | int
+    ) -> None:
+        given = [(a.ctypes.data, a.nbytes) for a in args.values() if isinstance(a, np.ndarray)]
+        for start, nbytes in given:
+            self._hazards.used(start, nbytes, kernel)
+        super().launch(kernel, grid=grid, block=block, shared_bytes=shared_bytes, **args)
+        for start, nbytes in given:
+            self._hazards.launched(start, nbytes, self._position, kernel)
+
     @functools.cached_property
     def _reference(self) -> CpuDevice:
         return CpuDevice()
@@ -272,16 +307,8 @@ class EmuDevice(HostDevice):
 
     def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, words: list[int]) -> None:
         self._check_process()
-        code, index = self._module.launch(
-            spec.index,
-            spec.packer.pack(*words),
-            grid,
-            block,
-            shared_bytes,
-            self._schedule,
-            self._seed,
-            self._resident,
-        )
+        where = grid, block, shared_bytes, self._schedule, self._seed, self._resident
+        code, index = self._module.launch(spec.index, spec.packer.pack(*words), *where)
         raise_fault(spec.name, code, index)
         self.check_canaries(spec.name)
 
@@ -301,28 +328,6 @@ def _load(name: str) -> Any:
             f"the compiled kernels cuzk.{name} are missing or do not load ({error}); "
             "install the package with `pip install .` on a machine with a C++17 compiler"
         ) from error
-
-
-@functools.cache
-def _has_bmi2_adx() -> bool:
-    """Whether this processor runs the faster build (x86-64-v3 and ADX)."""
-    needed = {"bmi1", "bmi2", "adx", "avx2", "fma", "movbe", "f16c"}
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("flags"):
-                return needed <= set(line.split(":", 1)[1].split())
-    except OSError:
-        pass
-    return False
-
-
-def _memory_bytes(what: str) -> int:
-    """A figure of /proc/meminfo; importing psutil, which reads it there too, takes longer than a small proof."""
-    for line in Path("/proc/meminfo").read_text().splitlines():
-        name, _, value = line.partition(":")
-        if name == what:
-            return int(value.removesuffix("kB")) * 1024
-    raise DeviceError(f"/proc/meminfo does not say {what}", remedy="run on Linux 3.14 or newer, with /proc")
 
 
 @functools.cache
