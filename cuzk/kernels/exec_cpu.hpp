@@ -25,6 +25,9 @@ struct CpuExec {
         return reinterpret_cast<T*>(shared_memory + offset_bytes);
     }
 
+    template <class T> void copy_async(T* slot, const T* source) const { *slot = *source; }
+    void copy_wait() const {}
+
     template <class T> T shfl(T v, u32) const { return v; }
     template <class T> T shfl_xor(T v, u32) const { return v; }
     template <class T> T shfl_up(T v, u32) const { return v; }

@@ -25,6 +25,18 @@ struct CudaExec {
         return reinterpret_cast<T*>(cuda_shared_memory + offset_bytes);
     }
 
+    /// Start copying *source to *slot, which is in shared memory and this thread's own; it is there after copy_wait().
+    template <class T> CUZK_FN void copy_async(T* slot, const T* source) const {
+        constexpr u32 UNIT = sizeof(T) % 16 == 0 ? 16 : 8;
+        static_assert(sizeof(T) % UNIT == 0 && alignof(T) >= UNIT, "asynchronous copies move 8 or 16 bytes");
+        const u32 to = u32(__cvta_generic_to_shared(slot));
+        const u8* from = reinterpret_cast<const u8*>(source);
+        CUZK_UNROLL
+        for (u32 i = 0; i < sizeof(T); i += UNIT)
+            asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to + i), "l"(from + i), "n"(UNIT) : "memory");
+    }
+    CUZK_FN void copy_wait() const { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
     template <class T> CUZK_FN T shfl(T v, u32 source_lane) const {
         return each_word(v, [=](u32 w) { return __shfl_sync(0xffffffffu, w, source_lane); });
     }

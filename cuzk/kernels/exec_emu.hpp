@@ -26,6 +26,10 @@ struct EmuExec {
         return reinterpret_cast<T*>(shared_bytes_from(offset_bytes));
     }
 
+    /// The copy takes place at copy_wait(), so that a kernel that reads too early sees what was there before.
+    template <class T> void copy_async(T* slot, const T* source) { queue_copy(slot, source, sizeof(T)); }
+    void copy_wait();
+
     template <class T> T shfl(const T& v, u32 source_lane) const { return exchange(v, source_lane, true); }
     template <class T> T shfl_xor(const T& v, u32 mask) const { return exchange(v, lane() ^ mask, true); }
     /// Lanes without a source keep their own value.
@@ -62,6 +66,16 @@ struct EmuExec {
     void fault(u32 code, u64 index) const;
 
   private:
+    static constexpr u32 MAX_COPIES = 8;
+    struct Copy {
+        void* to;
+        const void* from;
+        u32 bytes;
+    };
+    Copy copies[MAX_COPIES];
+    u32 num_copies = 0;
+    void queue_copy(void* to, const void* from, u32 bytes);
+
     u8* shared_bytes_from(u32 offset_bytes) const;
     /// Under random schedules another thread may run before an atomic takes effect.
     void preempt() const;

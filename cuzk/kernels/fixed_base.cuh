@@ -34,7 +34,8 @@ template <class Ex, class G> CUZK_FN void fixed_base_table(Ex& ex, const FixedBa
     const u64 runs = a.entries / a.run;
     for_range(ex, a.num_windows * runs, [&](u64 i) {
         const Affine<G> step = a.windows[i / runs];
-        Xyzz<G> p = multiply_small(Xyzz<G>::from_affine(step), u32(i % runs * a.run));
+        const u64 before = i % runs * a.run;
+        Xyzz<G> p = multiply_bits(step, 32, [&](int b) { return (before >> b & 1) != 0; });
         for (u64 j = 0; j < a.run; ++j) {
             p.add(step);
             a.table[i * a.run + j] = p;

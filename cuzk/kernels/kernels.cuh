@@ -60,6 +60,7 @@ using ModuleFr = CUZK_CAT(Curve_, CUZK_CURVE)::Fr;
 #include "batch_add.cuh"
 #include "fixed_base.cuh"
 #include "msm_accumulate.cuh"
+#include "msm_halve.cuh"
 #include "msm_reduce.cuh"
 #include "point_ops.cuh"
 #include "points.cuh"
@@ -74,6 +75,7 @@ using ModuleGroup = CUZK_CAT(Curve_, CUZK_CURVE)::G2;
 #define CUZK_MODULE_KERNELS                                                                                  \
     CUZK_POINT_OPS_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                    \
     CUZK_POINTS_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                       \
+    CUZK_MSM_HALVE_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                    \
     CUZK_MSM_ACCUMULATE_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                               \
     CUZK_MSM_REDUCE_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                   \
     CUZK_BATCH_ADD_KERNELS(CUZK_EXPORT_HERE, ModuleGroup)                                                    \

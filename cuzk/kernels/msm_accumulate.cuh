@@ -8,14 +8,7 @@
 #pragma once
 
 #include "args.cuh"
-#include "msm_digits.cuh"
-#include "point.cuh"
-
-#if defined(CUZK_TARGET_CPU)
-#define CUZK_PREFETCH(address) __builtin_prefetch(address)
-#else
-#define CUZK_PREFETCH(address) (void)(address)
-#endif
+#include "msm_halve.cuh"
 
 namespace cuzk {
 
@@ -29,36 +22,13 @@ CUZK_FN SegmentCut cut_segments(u64 total, u64 num_segments, u64 min_length) {
     return {length, (total + length - 1) / length};
 }
 
-/// The key of entry `e`: the largest key in [low, num_keys) with offsets[key] <= e.  offsets[low] <= e < offsets[num_keys].
-/// A few steps forward, then bisection, so that a long gap of empty buckets is cheap.
-CUZK_FN u32 find_key(const u32* offsets, u32 low, u32 num_keys, u32 e) {
-    for (u32 step = 0; step < 4; ++step) {
-        if (e < offsets[low + 1]) return low;
-        ++low;
-    }
-    u32 high = num_keys;  // offsets[high] > e
-    while (high - low > 1) {
-        const u32 middle = low + (high - low) / 2;
-        if (offsets[middle] <= e) low = middle;
-        else high = middle;
-    }
-    return low;
-}
-
-/// Start loading a point that will be wanted a few additions later (gathers miss every cache).
-template <class G> CUZK_FN void prefetch_point(const Affine<G>* point) {
-    const u8* address = reinterpret_cast<const u8*>(point);
-    for (u32 byte = 0; byte < sizeof(Affine<G>); byte += 64) CUZK_PREFETCH(address + byte);
-}
-constexpr u32 PREFETCH_DISTANCE = 6;
-
 #define MSM_ACCUMULATE_ARGS(F)                                                                               \
     F(const Affine<G>*, bases) F(const u32*, entries) F(const u32*, offsets) F(Xyzz<G>*, buckets)            \
     F(Xyzz<G>*, heads) F(Xyzz<G>*, tails) F(u32*, first_keys) F(u32*, last_keys) F(u64, num_keys)            \
     F(u64, num_segments) F(u64, min_length)
 CUZK_ARGS_T1(MsmAccumulateArgs, G, MSM_ACCUMULATE_ARGS)
 
-/// buckets[key] = sum of the key's points, for every non-empty key that lies within one segment; heads, tails and the
+/// buckets[key] = sum of the key's points (bases[entries[e]], or bases[e] where entries is null), for every non-empty key that lies within one segment; heads, tails and the
 /// first and last key of every used segment for msm_merge.  Buckets of empty keys are not written.
 /// Cost: one mixed addition an entry.
 template <class Ex, class G> CUZK_FN void msm_accumulate(Ex& ex, const MsmAccumulateArgs<G>& a) {
@@ -80,10 +50,10 @@ template <class Ex, class G> CUZK_FN void msm_accumulate(Ex& ex, const MsmAccumu
                 target = &a.buckets[key];
             }
             if constexpr (Ex::WARP == 1) {
-                if (e + PREFETCH_DISTANCE < end)
+                if (a.entries && e + PREFETCH_DISTANCE < end)
                     prefetch_point(&a.bases[a.entries[e + PREFETCH_DISTANCE] & ~DIGIT_SIGN]);
             }
-            const u32 entry = a.entries[e];
+            const u32 entry = a.entries ? a.entries[e] : e;  // places stand in order after msm_halve
             const Affine<G> point = a.bases[entry & ~DIGIT_SIGN];
             sum.add(point.cneg((entry & DIGIT_SIGN) != 0));
         }
@@ -135,10 +105,6 @@ template <class Ex, class G> CUZK_FN void msm_merge(Ex& ex, const MsmMergeArgs<G
         ex.sync();
     }
 }
-
-/// Blocks of 128 threads that a multiprocessor should hold in the addition loops: 128 registers a thread suffice for
-/// coordinates of up to 12 words, those of Fp2 get all there are.
-template <class G> constexpr int ADDITION_BLOCKS_PER_SM = sizeof(typename G::F) <= 48 ? 4 : 2;
 
 // X(kernel, Args, max block threads, min blocks per SM)
 #define CUZK_MSM_ACCUMULATE_KERNELS(X, G)                                                                    \

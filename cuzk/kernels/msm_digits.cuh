@@ -88,6 +88,8 @@ CUZK_FN u32 count_bits(u32 v) {
 /// Rounds in which lanes with the same key are served by one atomic before the rest help themselves.  Skewed digits
 /// (all scalars equal, ones and minus ones) share few keys, and those would serialise otherwise.
 constexpr u32 SHARED_KEY_ROUNDS = 4;
+/// Lanes with the same key that are worth such a round; uniform digits are done after one look.
+constexpr u32 MIN_SHARED_LANES = 3;
 
 /// counters[key] += 1 for every active lane; returns a different previous count to each.  The whole warp must call it.
 template <class Ex> CUZK_FN u32 count_key(Ex& ex, u32* counters, u32 key, bool active) {
@@ -103,6 +105,7 @@ template <class Ex> CUZK_FN u32 count_key(Ex& ex, u32* counters, u32 key, bool a
             const u32 leader_key = ex.shfl(key, leader);
             const bool same = pending && key == leader_key;
             const u32 peers = ex.ballot(same);
+            if (count_bits(peers) < MIN_SHARED_LANES) break;
             u32 first = 0;
             if (ex.lane() == leader) first = ex.atomic_add(&counters[key], count_bits(peers));
             first = ex.shfl(first, leader);

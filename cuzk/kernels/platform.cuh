@@ -105,9 +105,10 @@ enum CounterId {
     COUNT_FR_INV,
     COUNT_FP2_MUL,  // products and squarings of the quadratic extension (their base field work is counted too)
     COUNT_FP2_SQR,
-    COUNT_EC_ADD,  // XYZZ + XYZZ, XYZZ + affine, doubling
+    COUNT_EC_ADD,  // XYZZ + XYZZ, XYZZ + affine, doubling, affine sum with a shared inversion
     COUNT_EC_MADD,
     COUNT_EC_DBL,
+    COUNT_EC_PAIR,
     NUM_COUNTERS
 };
 
@@ -115,7 +116,7 @@ enum CounterId {
 /// Names in the order of CounterId, for the host.
 inline constexpr const char* COUNTER_NAMES[NUM_COUNTERS] = {"fp_mul", "fp_sqr", "fp_add",  "fp_inv",  "fr_mul",
                                                             "fr_sqr", "fr_add", "fr_inv",  "fp2_mul", "fp2_sqr",
-                                                            "ec_add", "ec_madd", "ec_dbl"};
+                                                            "ec_add", "ec_madd", "ec_dbl", "ec_pair"};
 /// The emulator runs every block on one OS thread, so plain increments are exact.
 inline u64 op_counters[NUM_COUNTERS] = {};
 #if defined(__SANITIZE_THREAD__)  // which takes fibers for threads

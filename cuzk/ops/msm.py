@@ -1,8 +1,9 @@
 """Multi-scalar multiplication: the sum of scalars[i] * bases[i].
 
-Signed digits, counting sort of all windows' digits by bucket, bucket sums balanced by entries, weighted sums
-of buckets, Horner over the windows. Buckets and lists are in memory for as many windows at a time as fit.
-The result is the same affine point whatever the plan, the schedule or the device.
+Signed digits, counting sort of all windows' digits by bucket, rounds of affine additions inside the buckets,
+bucket sums balanced by entries, row and column sums of buckets, Horner over the bits. Buckets and lists are in
+memory for as many windows at a time as fit. The result is the same affine point whatever the plan, the schedule
+or the device.
 """
 
 from __future__ import annotations
@@ -15,15 +16,18 @@ import numpy.typing as npt
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.errors import InternalError, RangeError, ShapeError
-from cuzk.ops.plan_msm import MsmPlan, plan_msm
+from cuzk.ops.plan_msm import MsmPlan, plan_msm, wide_shape
 from cuzk.ops.points import (
+    alloc_points,
     alloc_xyzz,
     check_indices_shape,
     check_points_shape,
     check_scalars_shape,
     infinity,
+    normalize,
 )
 from cuzk.ops.scan import exclusive_scan
+from cuzk.ops.sums import KeyedPoints, SumBuffers, sum_by_key
 
 __all__ = ["PendingMsm", "combine_windows", "launch_msm", "msm"]
 
@@ -36,8 +40,8 @@ class PendingMsm:
         device: Where it runs.
         group: Where the result lies.
         plan: How it was cut; None for an empty sum.
-        sums: Window sums in parts. Shape (num_windows * blocks_per_window, 4 * coordinate limbs) uint64.
-            Form: XYZZ.
+        sums: What each bit of the windows stands for. Shape (num_windows * window_bits, 4 * coordinate limbs)
+            uint64. Order: by window, then from the lowest bit. Form: XYZZ.
     """
 
     device: Device
@@ -57,7 +61,7 @@ class PendingMsm:
                 self._result = infinity(self.group)
             else:
                 self._result = combine_windows(
-                    self.device, self.group, self.sums, self.plan.num_windows, self.plan.window_bits
+                    self.device, self.group, self.sums, self.plan.num_windows * self.plan.window_bits, 1
                 )
                 self.sums = None
         return self._result.copy()
@@ -70,11 +74,11 @@ class _Buffers:
     digits: Array
     entries: Array
     offsets: Array
+    sums: Array
     buckets: Array
-    heads: Array
-    tails: Array
-    first_keys: Array
-    last_keys: Array
+    line_entries: Array
+    line_offsets: Array
+    scratch: SumBuffers
 
 
 def msm(
@@ -115,7 +119,8 @@ def msm(
         KernelFault: A scalar is >= r or >= 2^scalar_bits, or an index is >= m.
         OutOfMemoryError: Not even one window fits the device.
 
-    Cost: num_windows * n mixed additions, 2 * num_windows * 2^(window_bits - 1) additions; one download.
+    Cost: num_windows * n additions by bucket, 2 * num_windows * 2^(window_bits - 1) of bucket sums by line
+    (sum_by_key says what one costs); one download.
     Source: Bernstein, Doumen, Lange, Oosterwijk 2012, doi:10.1007/978-3-642-34931-7_26, section 4.
     Checked by: tests/kernels/test_msm.py, test_msm_windows.py, test_msm_properties.py.
     """
@@ -154,7 +159,7 @@ def launch_msm(
     if n == 0:
         return PendingMsm(device, group, None, None)
     run = _Run(device, group, made, bases, scalars, indices, gather_scalars)
-    return PendingMsm(device, group, made, run.window_sums())
+    return PendingMsm(device, group, made, run.bit_sums())
 
 
 def _check_terms(
@@ -191,33 +196,46 @@ class _Run:
     indices: Array | None
     gather_scalars: bool
 
-    def window_sums(self) -> Array:
-        """Launch every pass; return the windows' sums in parts, XYZZ form."""
-        plan = self.plan
-        parts = plan.blocks_per_window
-        sums = alloc_xyzz(self.device, self.group, plan.num_windows * parts)
+    def bit_sums(self) -> Array:
+        """Launch every pass; return the sum of each bit of each window, XYZZ form."""
+        device, plan = self.device, self.plan
+        lines = alloc_xyzz(device, self.group, plan.num_windows * plan.lines_per_window)
         buffers = self._allocate()
         for first in range(0, plan.num_windows, plan.windows_per_pass):
             windows = min(plan.windows_per_pass, plan.num_windows - first)
             self._sort(buffers, first, windows)
-            self._accumulate(buffers, windows)
-            self._reduce(buffers, windows, sums[first * parts : (first + windows) * parts])
-        return sums
+            start = first * plan.lines_per_window
+            self._add(buffers, windows, lines[start : start + windows * plan.lines_per_window])
+        bits = alloc_xyzz(device, self.group, plan.num_windows * plan.window_bits)
+        warps = -(-plan.bit_block // device.limits.warp)
+        device.launch(
+            f"msm_bit_sums_{self.group.full_name}", grid=plan.num_windows * plan.window_bits,
+            block=plan.bit_block, shared_bytes=warps * self.group.xyzz_bytes, lines=lines, bits=bits,
+            window_bits=plan.window_bits, low_bits=plan.low_bits,
+        )  # fmt: skip
+        return bits
 
     def _allocate(self) -> _Buffers:
-        device, plan = self.device, self.plan
-        entries = plan.windows_per_pass * plan.n
-        keys = plan.windows_per_pass * plan.buckets_per_window
-        return _Buffers(
-            digits=device.alloc((entries,), np.uint32),
-            entries=device.alloc((entries,), np.uint32),
+        """Memory of a pass, and the lists of lines, which are the same for every pass."""
+        device, plan, windows = self.device, self.plan, self.plan.windows_per_pass
+        keys, places = windows * plan.buckets_per_window, windows * plan.line_places_per_window
+        buffers = _Buffers(
+            digits=device.alloc((windows * plan.n,), np.uint32),
+            entries=device.alloc((windows * plan.n,), np.uint32),
             offsets=device.alloc((keys + 1,), np.uint32),
-            buckets=alloc_xyzz(device, self.group, keys),
-            heads=alloc_xyzz(device, self.group, plan.num_segments),
-            tails=alloc_xyzz(device, self.group, plan.num_segments),
-            first_keys=device.alloc((plan.num_segments,), np.uint32),
-            last_keys=device.alloc((plan.num_segments,), np.uint32),
+            sums=alloc_xyzz(device, self.group, keys),
+            buckets=alloc_points(device, self.group, keys),
+            line_entries=device.alloc((places,), np.uint32),
+            line_offsets=device.alloc((windows * plan.lines_per_window + 1,), np.uint32),
+            scratch=SumBuffers.allocate(device, self.group, (plan.buckets, plan.lines)),
         )
+        grid, block = wide_shape(places, device.limits)
+        device.launch(
+            f"msm_line_list_{self.group.curve.name}_fr", grid=grid, block=block,
+            entries=buffers.line_entries, offsets=buffers.line_offsets, num_windows=windows,
+            window_bits=plan.window_bits, low_bits=plan.low_bits,
+        )  # fmt: skip
+        return buffers
 
     def _sort(self, buffers: _Buffers, first: int, windows: int) -> None:
         """Digits of windows first .. first + windows - 1, and the list of points by bucket."""
@@ -240,39 +258,18 @@ class _Run:
             n=plan.n, num_bases=int(self.bases.shape[0]), window_bits=plan.window_bits, num_windows=windows,
         )  # fmt: skip
 
-    def _accumulate(self, buffers: _Buffers, windows: int) -> None:
-        """Sums of all buckets that are not empty."""
-        plan, suffix = self.plan, self.group.full_name
-        common = {
-            "offsets": buffers.offsets, "buckets": buffers.buckets, "heads": buffers.heads,
-            "tails": buffers.tails, "first_keys": buffers.first_keys, "last_keys": buffers.last_keys,
-            "num_keys": windows * plan.buckets_per_window, "num_segments": plan.num_segments,
-            "min_length": plan.min_segment,
-        }  # fmt: skip
-        self.device.launch(
-            f"msm_accumulate_{suffix}", bases=self.bases, entries=buffers.entries, **common,
-            grid=-(-plan.num_segments // plan.point_block), block=plan.point_block,
-        )  # fmt: skip
-        stride = 1
-        while stride < plan.num_segments:
-            step = stride * plan.merge_fan_in
-            self.device.launch(
-                f"msm_merge_{suffix}", grid=-(-plan.num_segments // step), block=plan.point_block,
-                stride=stride, fan_in=plan.merge_fan_in, **common,
-            )  # fmt: skip
-            stride = step
-
-    def _reduce(self, buffers: _Buffers, windows: int, sums: Array) -> None:
-        """The weighted sum of each window's buckets, blocks_per_window parts of it."""
-        plan = self.plan
-        warps = -(-plan.reduce_block // self.device.limits.warp)
-        self.device.launch(
-            f"msm_reduce_{self.group.full_name}",
-            grid=windows * plan.blocks_per_window, block=plan.reduce_block,
-            shared_bytes=warps * self.group.xyzz_bytes, buckets=buffers.buckets, offsets=buffers.offsets,
-            sums=sums, buckets_per_window=plan.buckets_per_window, range_length=plan.range_length,
-            blocks_per_window=plan.blocks_per_window,
-        )  # fmt: skip
+    def _add(self, buffers: _Buffers, windows: int, lines: Array) -> None:
+        """The sums of all columns and rows of the windows' buckets."""
+        device, group, plan = self.device, self.group, self.plan
+        keys = windows * plan.buckets_per_window
+        sums = buffers.sums[:keys]
+        device.fill_zero(sums)  # buckets without points are infinity
+        entries = KeyedPoints(self.bases, buffers.entries, buffers.offsets[: keys + 1])
+        sum_by_key(device, group, plan.buckets, entries, buffers.scratch, sums)
+        buckets = normalize(device, group, sums, buffers.buckets[:keys])
+        offsets = buffers.line_offsets[: windows * plan.lines_per_window + 1]
+        by_line = KeyedPoints(buckets, buffers.line_entries, offsets)
+        sum_by_key(device, group, plan.lines, by_line, buffers.scratch, lines)
 
 
 def combine_windows(

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cuzk.curves import GroupSpec
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError, RangeError
+from cuzk.ops.plan_sums import MADD, SumsPlan, addition_lanes, places_left, plan_sums, sums_cost
 
 __all__ = [
     "MAX_WINDOW_BITS",
@@ -29,21 +30,21 @@ __all__ = [
 MIN_WINDOW_BITS = 2
 MAX_WINDOW_BITS = 24
 
-_MADD, _ADD, _DBL = 10, 14, 9
+_ADD, _DBL = 14, 9
+#: An affine point from XYZZ form, with its share of the inversion.
+_NORMALIZE = 9
 #: Digits, counting and placing of one entry, measured against field multiplications of a whole device.
-_SORT = 3
-#: Threads a multiprocessor holds in the addition loops (ADDITION_BLOCKS_PER_SM of the kernels): registers allow
-#: no more, and Fp2 needs all of them.
-_LANES_PER_SM = {1: 512, 2: 256}
-#: How much slower than its count of multiplications the bucket reduction runs on a GPU, by extension degree. G1 from
-#: window sizes 14 to 20 at 2^20 to 2^24 on an H200 (docs/measurements/h200-tune-msm-g1-2026-11-29.json).
-_REDUCE_SLOWDOWN = {1: 1.6, 2: 1.0}
+_SORT = 2
+#: The same of an entry that waits for a crowded counter.
+_CROWDED = 20
 _POINT_BLOCK = 128
 _WIDE_BLOCK = 256
 #: A host core does one dependent operation in about a sixteenth of the time that a single GPU thread needs.
 _HOST_SPEED = 16
-#: Bytes of buckets and lists that a call may take where nothing else is said.
+#: Bytes of buckets and lists that a call may take where nothing else is said: windows come in several passes then,
+#: each still long enough to fill the device.
 _DEFAULT_HOST_MEMORY = 1 << 30
+_DEFAULT_GPU_MEMORY = 24 << 30
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,10 @@ class MsmPlan:
         num_windows: ceil((scalar_bits + 1) / c).
         windows_per_pass: Windows whose buckets and lists are in memory at once.
         wide_grid, wide_block: Launch shape of the digit and sorting kernels.
-        num_segments: Most pieces that the sorted entries of a pass are cut into, one a thread.
-        min_segment: Fewest entries of a piece.
-        point_block: Threads in a block of the point kernels.
-        merge_fan_in: Pieces joined by one block of msm_merge; a power of two.
-        reduce_block, range_length, blocks_per_window: Shape of msm_reduce: range_length buckets a thread.
+        buckets: How a pass adds up the points of its buckets.
+        low_bits: Buckets of a window stand in rows of 2^low_bits, 0 < low_bits < window_bits.
+        lines: How a pass adds up rows and columns of buckets.
+        bit_block: Threads of a block of msm_bit_sums.
     """
 
     n: int
@@ -71,18 +71,25 @@ class MsmPlan:
     windows_per_pass: int
     wide_grid: int
     wide_block: int
-    num_segments: int
-    min_segment: int
-    point_block: int
-    merge_fan_in: int
-    reduce_block: int
-    range_length: int
-    blocks_per_window: int
+    buckets: SumsPlan
+    low_bits: int
+    lines: SumsPlan
+    bit_block: int
 
     @property
     def buckets_per_window(self) -> int:
         """2^(window_bits - 1): digits are signed."""
         return 1 << (self.window_bits - 1)
+
+    @property
+    def lines_per_window(self) -> int:
+        """Columns and rows of a window's buckets."""
+        return _lines(self.window_bits)[0]
+
+    @property
+    def line_places_per_window(self) -> int:
+        """Buckets in all columns and rows of a window."""
+        return _lines(self.window_bits)[1]
 
 
 def num_signed_windows(scalar_bits: int, window_bits: int) -> int:
@@ -111,47 +118,51 @@ def sum_shape(n: int, group: GroupSpec, limits: DeviceLimits, block: int | None 
     if not limits.gpu_like:
         return _clamp(-(-n // 32), 1, 4 * limits.num_sms), 1
     block = block or _clamp(_next_power_of_two(n), limits.warp, _POINT_BLOCK)
-    return _clamp(-(-n // block), 1, limits.num_sms * (_LANES_PER_SM[group.degree] // block)), block
+    return _clamp(-(-n // block), 1, addition_lanes(group, limits) // block), block
 
 
-def _lanes(group: GroupSpec, limits: DeviceLimits) -> int:
-    return limits.num_sms * (_LANES_PER_SM[group.degree] if limits.gpu_like else 1)
+def _low_bits(window_bits: int) -> int:
+    return window_bits // 2
 
 
-def _range_length(num_buckets: int, lanes: int) -> int:
-    """Buckets a GPU thread reduces: enough that every lane gets one range; a power of two."""
-    return _next_power_of_two(-(-num_buckets // lanes))
+def _lines(window_bits: int) -> tuple[int, int]:
+    """(lines, places in them) of a window: BucketTable in cuzk/kernels/msm_sort.cuh."""
+    length = 1 << _low_bits(window_bits)
+    rows = (1 << (window_bits - 1)) // length
+    return length - 1 + rows, (length - 1) * rows + (rows - 1) * length + 1
 
 
 def window_cost(n: int, scalar_bits: int, window_bits: int, group: GroupSpec, limits: DeviceLimits) -> float:
     """Estimated time in multiplications of one lane, the lanes working side by side."""
-    c, lanes = window_bits, _lanes(group, limits)
+    c, lanes = window_bits, addition_lanes(group, limits)
     windows, buckets = num_signed_windows(scalar_bits, c), 1 << (c - 1)
-    entries = windows * n
-    horner = windows * c * _DBL
-    if not limits.gpu_like:
-        # Runs of empty buckets are skipped at the price of some doublings.
-        walked = min(buckets, n * (4 + c))
-        return (entries * (_MADD + _SORT) + windows * walked * 2 * _ADD) / lanes + horner
-    length = _range_length(windows * buckets, lanes)
-    rounds = -(-windows * buckets // (length * lanes))
-    offset = c * (_DBL + _ADD / 2)
-    accumulate = -(-entries // lanes) * (_MADD + _SORT) + _ADD * lanes.bit_length()
-    reduce = _REDUCE_SLOWDOWN[group.degree] * rounds * (2 * length * _ADD + offset) + _ADD * _POINT_BLOCK.bit_length()
-    parts = windows * max(1, buckets // (length * _POINT_BLOCK))
-    return accumulate + reduce + (horner + parts * _ADD) / _HOST_SPEED
+    entries, (lines, places) = windows * n, _lines(c)
+    cost = _SORT * entries / lanes + sums_cost(entries, windows * buckets, group, limits)
+    cost += _NORMALIZE * windows * buckets / lanes + sums_cost(
+        windows * places, windows * lines, group, limits
+    )
+    bits = windows * c * (1 << max(0, c - 2 - c // 2)) * _ADD / lanes
+    horner = windows * c * (_DBL + _ADD) / (_HOST_SPEED if limits.gpu_like else 1)
+    # In the top window the bits that are left choose among few buckets, whose counters everybody waits for.
+    top_bits = scalar_bits - (windows - 1) * c
+    crowded = limits.gpu_like and top_bits < 12
+    return cost + bits + horner + (_CROWDED * n / lanes if crowded else 0)
 
 
-def _bytes_per_window(n: int, window_bits: int, group: GroupSpec) -> int:
-    return 8 * n + (1 << (window_bits - 1)) * (group.xyzz_bytes + 4)
+def _bytes_per_window(n: int, window_bits: int, group: GroupSpec, rounds: int) -> int:
+    buckets = 1 << (window_bits - 1)
+    left = [places_left(n, buckets, r) for r in (1, 2)]
+    halves = left[0] * (8 + group.affine_bytes) + left[1] * group.affine_bytes if rounds else 0
+    lists = 8 * n + 4 * _lines(window_bits)[1] + (12 if rounds else 4) * buckets
+    return lists + halves + buckets * (group.xyzz_bytes + group.affine_bytes)
 
 
 def _choose_window(n: int, scalar_bits: int, group: GroupSpec, limits: DeviceLimits, memory: int) -> int:
     fitting = [
-        c for c in range(MIN_WINDOW_BITS, MAX_WINDOW_BITS + 1) if _bytes_per_window(n, c, group) <= memory
+        c for c in range(MIN_WINDOW_BITS, MAX_WINDOW_BITS + 1) if _bytes_per_window(n, c, group, 0) <= memory
     ]
     if not fitting:
-        need = _bytes_per_window(n, MIN_WINDOW_BITS, group)
+        need = _bytes_per_window(n, MIN_WINDOW_BITS, group, 0)
         raise OutOfMemoryError(
             f"a multi-scalar multiplication of {n} terms needs {need} bytes",
             limit=f"{memory} bytes",
@@ -164,30 +175,7 @@ def _default_memory(limits: DeviceLimits, *, asked: bool) -> int:
     if asked:
         return limits.memory_bytes // 2
     on_host = not limits.gpu_like or limits.num_sms == 1
-    return min(limits.memory_bytes // 4, _DEFAULT_HOST_MEMORY) if on_host else limits.memory_bytes // 4
-
-
-def _segments(n: int, windows: int, group: GroupSpec, limits: DeviceLimits) -> tuple[int, int]:
-    """(num_segments, min_segment): one or two rounds of full lanes; a few pieces a core."""
-    if not limits.gpu_like:
-        return 8 * limits.num_sms, 64
-    lanes = _lanes(group, limits)
-    rounds = 2 if n * windows >= 256 * lanes else 1
-    return _clamp(rounds * lanes, 1, max(1, n * windows)), 4
-
-
-def _reduce_shape(
-    window_bits: int, windows: int, group: GroupSpec, limits: DeviceLimits
-) -> tuple[int, int, int]:
-    """(reduce_block, range_length, blocks_per_window)."""
-    buckets = 1 << (window_bits - 1)
-    if not limits.gpu_like:
-        blocks = _clamp(-(-2 * limits.num_sms // windows), 1, buckets)
-        return 1, -(-buckets // blocks), blocks
-    length = min(buckets, _range_length(windows * buckets, _lanes(group, limits)))
-    threads = -(-buckets // length)
-    block = _clamp(_next_power_of_two(threads), limits.warp, _POINT_BLOCK)
-    return block, length, -(-threads // block)
+    return min(limits.memory_bytes // 4, _DEFAULT_HOST_MEMORY if on_host else _DEFAULT_GPU_MEMORY)
 
 
 def plan_msm(
@@ -199,6 +187,8 @@ def plan_msm(
     scalar_bits: int | None = None,
     num_segments: int | None = None,
     min_segment: int | None = None,
+    rounds: int | None = None,
+    chunk: int | None = None,
     memory_bytes: int | None = None,
 ) -> MsmPlan:
     """Cut a multi-scalar multiplication.
@@ -209,8 +199,10 @@ def plan_msm(
         limits: The device.
         window_bits: 2..24; the cheapest by the cost model where None.
         scalar_bits: Every scalar is < 2^scalar_bits; the bits of r where None.
-        num_segments: Most pieces of a pass; one or two a lane where None.
-        min_segment: Fewest entries of a piece.
+        num_segments: Of both sums, as in plan_sums(); the following three too.
+        min_segment: As in plan_sums().
+        rounds: As in plan_sums().
+        chunk: As in plan_sums().
         memory_bytes: Bytes that buckets and lists may take, one window at least; where None a quarter of
             the device, on a host at most 1 GiB unless window_bits asks for more.
 
@@ -229,27 +221,35 @@ def plan_msm(
     memory = memory_bytes or _default_memory(limits, asked=window_bits is not None)
     c = window_bits or _choose_window(n, scalar_bits, group, limits, memory)
     windows = num_signed_windows(scalar_bits, c)
-    need = _bytes_per_window(n, c, group)
+    buckets, (lines, line_places) = 1 << (c - 1), _lines(c)
+
+    def sums(places: int, keys: int, windows: int, rounds: int | None) -> SumsPlan:
+        return plan_sums(
+            windows * places, windows * keys, group, limits,
+            rounds=rounds, chunk=chunk, num_segments=num_segments, min_segment=min_segment,
+        )  # fmt: skip
+
+    wanted = sums(n, buckets, windows, rounds).rounds
+    if rounds is None and _bytes_per_window(n, c, group, wanted) > memory:
+        rounds = wanted = 0
+    need = _bytes_per_window(n, c, group, wanted)
     if need > memory:
         raise OutOfMemoryError(
             f"one window of {c} bits over {n} terms needs {need} bytes",
             limit=f"{memory} bytes",
             remedy="use smaller windows, or allow more memory",
         )
-    # Entries and keys of a pass are counted in 32 bits.
-    per_pass = min(windows, memory // need, (2**32 - 1) // n, 2**31 >> (c - 1))
+    # Entries and keys of a pass are counted in 32 bits, one of which is a sign.
+    per_pass = max(1, min(windows, memory // need, (2**31 - 1) // n, 2**31 >> (c - 1)))
     passes = -(-windows // per_pass)
     per_pass = -(-windows // passes)
-    pieces, shortest = _segments(n, per_pass, group, limits)
-    pieces, shortest = num_segments or pieces, min_segment or shortest
-    point_block = min(_POINT_BLOCK, limits.max_threads)
     wide_grid, wide_block = wide_shape(n, limits)
-    reduce_block, length, blocks = _reduce_shape(c, per_pass, group, limits)
+    most = 1 << max(0, c - 1 - _low_bits(c))  # lines that share a bit
     return MsmPlan(
         n=n, window_bits=c, scalar_bits=scalar_bits, num_windows=windows, windows_per_pass=per_pass,
-        wide_grid=wide_grid, wide_block=wide_block, num_segments=pieces, min_segment=shortest,
-        point_block=point_block, reduce_block=reduce_block, range_length=length, blocks_per_window=blocks,
-        merge_fan_in=2 * point_block if limits.gpu_like else max(2, _next_power_of_two(pieces)),
+        wide_grid=wide_grid, wide_block=wide_block, buckets=sums(n, buckets, per_pass, rounds),
+        low_bits=_low_bits(c), lines=sums(line_places, lines, per_pass, rounds),
+        bit_block=_clamp(_next_power_of_two(most), limits.warp, _POINT_BLOCK) if limits.gpu_like else 1,
     )  # fmt: skip
 
 
@@ -296,7 +296,7 @@ def plan_fixed_base(
 
     def cost(c: int) -> int:
         # A table entry costs its addition and its share of the normalisation.
-        return num_signed_windows(bits, c) * (n * _MADD + (1 << (c - 1)) * (_MADD + 8))
+        return num_signed_windows(bits, c) * (n * MADD + (1 << (c - 1)) * (MADD + 8))
 
     c = window_bits or min(range(MIN_WINDOW_BITS, 17), key=cost)
     budget = min(_default_memory(limits, asked=False) // 4, 4 << 30)

@@ -110,3 +110,12 @@ def check_msm(device: Device, s: Subject, scalars: Sequence[int], seed: int = 0,
     """msm() over bases with known logarithms equals the exponent oracle."""
     logs, limbs = bases(s, len(scalars), seed, infinity_every=17)
     assert run_msm(device, s, limbs, scalars, **options) == s.expected(logs, scalars)
+
+
+def window_bytes(n: int, window_bits: int, group: GroupSpec) -> int:
+    """Least memory of one window: digits and entries, buckets in both forms, their offsets and lists of lines."""
+    buckets = 1 << (window_bits - 1)
+    length = 1 << (window_bits // 2)
+    rows = buckets // length
+    places = (length - 1) * rows + (rows - 1) * length + 1
+    return 8 * n + 4 * places + buckets * (4 + group.xyzz_bytes + group.affine_bytes)

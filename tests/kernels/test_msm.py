@@ -23,7 +23,7 @@ from cuzk.ops.msm import launch_msm, msm
 from cuzk.ops.plan_msm import plan_msm
 from cuzk.ops.points import infinity
 from tests.kernels.fr_support import SCHEDULES, open_device
-from tests.kernels.msm_support import ALL_GROUPS, Subject, bases, check_msm, run_msm, subject
+from tests.kernels.msm_support import ALL_GROUPS, Subject, bases, check_msm, run_msm, subject, window_bytes
 
 EVERY_DEVICE = ("cpu", "emu")
 every_group = pytest.mark.parametrize(("curve_name", "group_name"), ALL_GROUPS)
@@ -153,29 +153,38 @@ def test_plans_do_not_change_the_result(group_name: str, device_name: str) -> No
     changes: list[dict[str, Any]] = [
         *({"num_segments": k, "min_segment": 1} for k in (1, 2, 5, 31, 400)),
         *({"min_segment": k} for k in (3, 1000)),
-        *({"memory_bytes": 8 * 150 + 4 * (s.spec.xyzz_bytes + 4) + extra} for extra in (0, 2000)),
+        *({"memory_bytes": window_bytes(150, 3, s.spec) + extra} for extra in (0, 2000)),
         *({"window_bits": c} for c in (2, 9)),
+        *({"rounds": k, "chunk": chunk} for k in (0, 1, 2, 7) for chunk in (1, 3, 64)),
     ]
     for options in changes:
         options.setdefault("window_bits", 3)
         plan = plan_msm(150, s.spec, device.limits, **options)
         assert run_msm(device, s, limbs, scalars, plan=plan) == wanted, options
-    plan = plan_msm(150, s.spec, device.limits, window_bits=6)
+    plan = plan_msm(150, s.spec, device.limits, window_bits=6, rounds=2)
     shapes: list[dict[str, int]] = [{"wide_grid": 3}, {"windows_per_pass": 2}, {"windows_per_pass": 1}]
-    shapes += [{"range_length": 1, "blocks_per_window": 32}, {"range_length": 5, "blocks_per_window": 7}]
+    sums: list[dict[str, int]] = [{"pair_grid": 1}, {"pair_grid": 7, "chunk": 2}]
     if device_name == "emu":
-        shapes += [{"point_block": 32, "merge_fan_in": 8}, {"wide_block": 32}, {"reduce_block": 96}]
+        shapes += [{"wide_block": 32}, {"bit_block": 64}]
+        sums += [{"point_block": 32, "merge_fan_in": 8}, {"pair_block": 32}]
     else:
-        shapes += [{"num_segments": 9, "merge_fan_in": 4}]
+        sums += [{"num_segments": 9, "merge_fan_in": 4}]
     for shape in shapes:
         changed = dataclasses.replace(plan, **shape)
+        assert run_msm(device, s, limbs, scalars, plan=changed) == wanted, shape
+    for shape in sums:
+        changed = dataclasses.replace(
+            plan,
+            buckets=dataclasses.replace(plan.buckets, **shape),
+            lines=dataclasses.replace(plan.lines, **shape),
+        )
         assert run_msm(device, s, limbs, scalars, plan=changed) == wanted, shape
 
 
 def test_memory_limit_makes_passes() -> None:
     s = subject("bls12_381", "g1")
     device = open_device("cpu")
-    one_window = 8 * 40 + 16 * (s.spec.xyzz_bytes + 4)
+    one_window = window_bytes(40, 5, s.spec)
     plan = plan_msm(40, s.spec, device.limits, window_bits=5, memory_bytes=3 * one_window)
     assert 1 <= plan.windows_per_pass <= 3
     logs, limbs = bases(s, 40)

@@ -1,15 +1,13 @@
-"""Bucket sums, their merging and their weighted sum, each alone, for every way of cutting the entries.
+"""Bucket sums, their merging, lines of buckets and sums by bit, each alone, for every way of cutting the entries.
 
 Would catch: a run that is lost or counted twice at a border between segments, a border that lies on a
 bucket's edge, a merge that skips a level, a bucket that spans many segments, an empty bucket that is read, a
-range that starts at a wrong weight, a gap of empty buckets that is walked too far.
+bucket in a wrong row or column, a line that a bit misses.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+import itertools
 
 import numpy as np
 import pytest
@@ -17,62 +15,15 @@ from cuzk_oracles import curve as oracle_curve
 from cuzk_oracles import msm as oracle_msm
 
 from cuzk.device import Array, Device
+from cuzk.limbs import points_to_ints
 from cuzk.ops.msm import combine_windows
+from cuzk.ops.plan_msm import plan_msm, wide_shape
 from cuzk.ops.points import alloc_xyzz, normalize
 from tests.kernels.fr_support import SCHEDULES, open_device
-from tests.kernels.msm_support import U64, Point, Subject, bases, subject
+from tests.kernels.keyed_support import Sorted, by_counts, check_buckets, count_patterns
+from tests.kernels.msm_support import U64, Subject, bases, subject
 
-SIGN = 1 << 31
 EVERY_DEVICE = ("cpu", "emu")
-
-
-@dataclass
-class Sorted:
-    """A sorted list of points by bucket, and what its buckets must hold."""
-
-    logs: list[int]
-    base_limbs: np.ndarray
-    entries: np.ndarray
-    offsets: np.ndarray
-
-    @property
-    def bucket_logs(self) -> list[int]:
-        """The logarithm of each bucket's sum."""
-        signed = [-self.logs[e - SIGN] if e >= SIGN else self.logs[e] for e in self.entries.tolist()]
-        return [sum(signed[a:b]) for a, b in zip(self.offsets, self.offsets[1:], strict=False)]
-
-
-def by_counts(s: Subject, counts: Sequence[int], seed: int) -> Sorted:
-    """Buckets with the given numbers of points, half of them negated, some at infinity."""
-    rng = random.Random(seed)
-    total = sum(counts)
-    logs, limbs = bases(s, max(total, 1), seed, infinity_every=11)
-    order = list(range(total))
-    rng.shuffle(order)
-    entries = np.array([i | rng.choice((0, SIGN)) for i in order], np.uint32)
-    return Sorted(logs, limbs, entries, np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32))
-
-
-def count_patterns(num_keys: int, seed: int) -> dict[str, list[int]]:
-    """How many points each bucket gets."""
-    rng = random.Random(seed)
-    empty = [0] * num_keys
-
-    def only(key: int, count: int) -> list[int]:
-        return [count if k == key else 0 for k in range(num_keys)]
-
-    return {
-        "none": empty,
-        "one point": only(num_keys // 2, 1),
-        "all in the first": only(0, 130),
-        "all in the last": only(num_keys - 1, 131),
-        "all in one": only(num_keys // 3, 129),
-        "one each": [1] * num_keys,
-        "uniform": [rng.randrange(5) for _ in range(num_keys)],
-        "sparse": [rng.choice((0, 0, 0, 0, 0, 0, 1, 2)) for _ in range(num_keys)],
-        "heavy between light": [60 if k % 7 == 3 else k % 2 for k in range(num_keys)],
-        "equal to the segments": [8] * num_keys,
-    }
 
 
 def accumulate(
@@ -99,17 +50,6 @@ def accumulate(
         )  # fmt: skip
         stride *= fan_in
     return common["buckets"]
-
-
-def check_buckets(device: Device, s: Subject, data: Sorted, buckets: Array) -> None:
-    """Every bucket that has entries holds their sum."""
-    filled = np.flatnonzero(np.diff(data.offsets.astype(np.int64)))
-    if len(filled) == 0:
-        return
-    affine = normalize(device, s.spec, device.upload(device.download(buckets)[filled]))
-    logs = data.bucket_logs
-    wanted = s.limbs([oracle_curve.mul(s.oracle, logs[k] % s.r, s.oracle.generator) for k in filled])
-    assert np.array_equal(device.download(affine), wanted)
 
 
 CUTS = [
@@ -153,41 +93,56 @@ def to_xyzz(s: Subject, affine: U64) -> U64:
     return np.concatenate([flat, units], axis=1)
 
 
-def reduce(device: Device, s: Subject, data: Sorted, windows: int, length: int, block: int) -> Point:
-    """Bucket sums from the oracle, msm_reduce, and the sum over windows with weight one each."""
-    per_window = (len(data.offsets) - 1) // windows
-    logs = data.bucket_logs
-    # Buckets without entries hold rubbish that nobody may read.
-    buckets = np.full((len(logs), s.spec.xyzz_bytes // 8), 0x5A5A5A5A5A5A5A5A, np.uint64)
-    filled = np.flatnonzero(np.diff(data.offsets.astype(np.int64)))
-    points = [oracle_curve.mul(s.oracle, logs[k] % s.r, s.oracle.generator) for k in filled]
-    buckets[filled] = to_xyzz(s, s.limbs(points))
-    width = block if device.limits.gpu_like else 1
-    parts = -(-per_window // (width * length))
-    sums = alloc_xyzz(device, s.spec, windows * parts)
+@pytest.mark.parametrize("device_name", [*EVERY_DEVICE, "emu:descending:0", "emu:random_warp:4"])
+@pytest.mark.parametrize("window_bits", [2, 3, 4, 7, 8])
+def test_lines_of_buckets(window_bits: int, device_name: str) -> None:
+    device, s = open_device(device_name), subject("toy", "g1")
+    windows, low_bits = 3, window_bits // 2
+    plan = plan_msm(40, s.spec, device.limits, window_bits=window_bits)
+    assert plan.low_bits == low_bits
+    entries = device.alloc((windows * plan.line_places_per_window,), np.uint32)
+    offsets = device.alloc((windows * plan.lines_per_window + 1,), np.uint32)
+    grid, block = wide_shape(int(entries.shape[0]), device.limits)
     device.launch(
-        f"msm_reduce_{s.spec.full_name}", grid=windows * parts, block=width,
-        shared_bytes=max(1, width // 32) * s.spec.xyzz_bytes, buckets=device.upload(buckets),
-        offsets=device.upload(data.offsets), sums=sums, buckets_per_window=per_window, range_length=length,
-        blocks_per_window=parts,
+        "msm_line_list_toy_fr", grid=grid, block=block, entries=entries, offsets=offsets,
+        num_windows=windows, window_bits=window_bits, low_bits=low_bits,
     )  # fmt: skip
-    return s.point(combine_windows(device, s.spec, sums, 1, 0))
+    found, starts = device.download(entries).tolist(), device.download(offsets).tolist()
+    weights = range(1, plan.buckets_per_window + 1)
+    wanted = []
+    for window in range(windows):
+        first = window * plan.buckets_per_window - 1
+        for low in range(1, 1 << low_bits):
+            wanted.append([first + v for v in weights if v % (1 << low_bits) == low])
+        for high in range(1, (plan.buckets_per_window >> low_bits) + 1):
+            wanted.append([first + v for v in weights if v >> low_bits == high])
+    assert [found[a:b] for a, b in itertools.pairwise(starts)] == wanted
 
 
 @pytest.mark.parametrize("device_name", [*EVERY_DEVICE, "emu:descending:0", "emu:random_warp:4"])
-@pytest.mark.parametrize("pattern", [*count_patterns(1, 0), "one in the first", "far apart"])
-def test_weighted_sums(pattern: str, device_name: str) -> None:
+@pytest.mark.parametrize("window_bits", [2, 3, 7, 10])
+def test_bit_sums(window_bits: int, device_name: str) -> None:
     device, s = open_device(device_name), subject("toy", "g1")
-    for windows, per_window in ((1, 1), (3, 2), (2, 64), (1, 500)):
-        patterns = count_patterns(per_window, per_window)
-        patterns["one in the first"] = [1] + [0] * (per_window - 1)
-        patterns["far apart"] = [int(k % 97 == 96 or k % 31 == 5) for k in range(per_window)]
-        data = by_counts(s, patterns[pattern] * windows, seed=3)
-        logs = data.bucket_logs
-        weighted = sum((k % per_window + 1) * t for k, t in enumerate(logs))
-        wanted = oracle_curve.mul(s.oracle, weighted % s.r, s.oracle.generator)
-        for length, block in ((1, 32), (4, 64), (64, 32), (512, 32)):
-            assert reduce(device, s, data, windows, length, block) == wanted, (windows, per_window, length)
+    low_bits, windows = window_bits // 2, 2
+    columns, rows = (1 << low_bits) - 1, 1 << (window_bits - 1 - low_bits)
+    logs, limbs = bases(s, windows * (columns + rows), seed=window_bits, infinity_every=9)
+    bits = alloc_xyzz(device, s.spec, windows * window_bits)
+    block = 64 if device.limits.gpu_like else 1
+    device.launch(
+        "msm_bit_sums_toy_g1", grid=windows * window_bits, block=block, shared_bytes=2 * s.spec.xyzz_bytes,
+        lines=device.upload(to_xyzz(s, limbs)), bits=bits, window_bits=window_bits, low_bits=low_bits,
+    )  # fmt: skip
+    found = points_to_ints(s.spec, device.download(normalize(device, s.spec, bits)))
+    for window in range(windows):
+        mine = logs[window * (columns + rows) :][: columns + rows]
+        for bit in range(window_bits):
+            if bit < low_bits:
+                total = sum(mine[low - 1] for low in range(1, columns + 1) if low >> bit & 1)
+            else:
+                high_bit = bit - low_bits
+                total = sum(mine[columns + high - 1] for high in range(1, rows + 1) if high >> high_bit & 1)
+            wanted = oracle_curve.mul(s.oracle, total % s.r, s.oracle.generator)
+            assert found[window * window_bits + bit] == wanted, (window, bit)
 
 
 @pytest.mark.parametrize("device_name", EVERY_DEVICE)

@@ -24,6 +24,8 @@ from cuzk.ops.plan_msm import (
     wide_shape,
     window_cost,
 )
+from cuzk.ops.plan_sums import plan_sums, slot_bytes
+from tests.kernels.msm_support import window_bytes
 
 LIMITS = {
     "cpu": DeviceLimits(2, 1, 1, 1 << 20, 8 << 30, False),
@@ -46,20 +48,28 @@ def check(plan: MsmPlan, group: GroupSpec, limits: DeviceLimits, memory: int) ->
     assert 1 <= plan.windows_per_pass <= plan.num_windows
     assert plan.windows_per_pass * plan.n < 2**32
     assert plan.windows_per_pass * plan.buckets_per_window <= 2**31
-    assert plan.windows_per_pass * (8 * plan.n + plan.buckets_per_window * (group.xyzz_bytes + 4)) <= memory
-    for block, most in ((plan.wide_block, MOST_WIDE_THREADS), (plan.point_block, MOST_POINT_THREADS),
-                        (plan.reduce_block, MOST_POINT_THREADS)):  # fmt: skip
+    windows = plan.windows_per_pass
+    assert windows * window_bytes(plan.n, c, group) <= memory
+    blocks = [(plan.wide_block, MOST_WIDE_THREADS), (plan.bit_block, MOST_POINT_THREADS)]
+    assert plan.buckets.places >= windows * plan.n
+    assert plan.buckets.num_keys == windows * plan.buckets_per_window
+    assert plan.lines.places == windows * plan.line_places_per_window
+    assert plan.lines.num_keys == windows * plan.lines_per_window
+    for sums in (plan.buckets, plan.lines):
+        blocks += [(sums.point_block, MOST_POINT_THREADS), (sums.pair_block, MOST_POINT_THREADS)]
+        assert min(sums.num_segments, sums.min_segment, sums.pair_grid, sums.chunk) >= 1
+        assert sums.merge_fan_in >= 2
+        assert sums.merge_fan_in & (sums.merge_fan_in - 1) == 0
+        assert sums.pair_block * slot_bytes(group) <= limits.shared_bytes
+        assert sums.places < 2**31
+        for rounds in range(sums.rounds):
+            assert sums.left(rounds + 1) <= sums.left(rounds)
+    for block, most in blocks:
         assert block % warp == 0
         assert 1 <= block <= min(most, limits.max_threads)
     assert plan.wide_grid >= 1
-    assert plan.num_segments >= 1
-    assert plan.min_segment >= 1
-    assert plan.merge_fan_in >= 2
-    assert plan.merge_fan_in & (plan.merge_fan_in - 1) == 0
-    ranges = plan.blocks_per_window * plan.reduce_block
-    assert ranges * plan.range_length >= plan.buckets_per_window
-    assert (plan.blocks_per_window - 1) * plan.reduce_block * plan.range_length < plan.buckets_per_window
-    assert plan.reduce_block // warp * group.xyzz_bytes <= limits.shared_bytes
+    assert 0 < plan.low_bits < c
+    assert plan.bit_block // warp * group.xyzz_bytes <= limits.shared_bytes
 
 
 @given(
@@ -85,7 +95,7 @@ def test_invariants(
 @given(n=sizes, group=st.sampled_from(GROUPS), windows=st.integers(1, 40), c=st.integers(2, 12))
 def test_memory_limit(n: int, group: GroupSpec, windows: int, c: int) -> None:
     limits = LIMITS["h200"]
-    one = 8 * n + (1 << (c - 1)) * (group.xyzz_bytes + 4)
+    one = window_bytes(n, c, group)
     plan = plan_msm(n, group, limits, window_bits=c, memory_bytes=windows * one)
     check(plan, group, limits, windows * one)
     with pytest.raises(OutOfMemoryError):
@@ -112,8 +122,12 @@ def test_gpu_plans_fill_the_device() -> None:
     for group, lanes in ((GROUPS[4], 512), (GROUPS[5], 256)):
         for log_n in (16, 20, 24):
             plan = plan_msm(1 << log_n, group, limits)
-            assert plan.num_segments >= limits.num_sms * lanes
-            assert plan.num_segments % (limits.num_sms * lanes) == 0
+            assert plan.buckets.pair_grid * plan.buckets.pair_block == limits.num_sms * lanes
+            assert plan.buckets.num_segments >= limits.num_sms * lanes
+            assert plan.buckets.num_segments % (limits.num_sms * lanes) == 0
+            assert (plan.buckets.rounds > 0) == (log_n > 16 or group.degree == 2), (
+                "affine rounds where they pay"
+            )
 
 
 def test_cpu_plans_keep_every_core_busy() -> None:
@@ -121,11 +135,9 @@ def test_cpu_plans_keep_every_core_busy() -> None:
         limits = DeviceLimits(cores, 1, 1, 1 << 20, 8 << 30, False)
         for n in (1 << 10, 1 << 16):
             plan = plan_msm(n, GROUPS[4], limits)
-            assert plan.num_segments >= 2 * cores
-            assert plan.windows_per_pass * plan.blocks_per_window >= 2 * cores
+            assert plan.buckets.num_segments >= 2 * cores
+            assert plan.lines.num_segments >= 2 * cores, "a single window is shared out too"
             assert plan.wide_grid >= min(cores, n // 256)
-        plan = plan_msm(1 << 12, GROUPS[4], limits, scalar_bits=8, window_bits=9)
-        assert plan.blocks_per_window >= 2 * cores, "a single window is shared out too"
 
 
 def test_signed_windows_hold_the_last_carry() -> None:
@@ -153,3 +165,23 @@ def test_fixed_base(n: int, group: GroupSpec, limits: DeviceLimits) -> None:
     assert 1 <= plan.chunk <= n
     with pytest.raises(RangeError):
         plan_fixed_base(n, group, limits, window_bits=17)
+
+
+@given(
+    places=st.integers(1, 1 << 30),
+    keys=st.integers(1, 1 << 24),
+    group=st.sampled_from(GROUPS),
+    limits=st.sampled_from(list(LIMITS.values())),
+    counts=st.lists(st.integers(0, 50), min_size=1, max_size=40),
+)
+def test_no_round_leaves_more_than_planned(
+    places: int, keys: int, group: GroupSpec, limits: DeviceLimits, counts: list[int]
+) -> None:
+    plan = plan_sums(places, keys, group, limits)
+    assert plan.rounds == 0 or plan.left(plan.rounds - 1) >= 2 * keys, (
+        "rounds stop where keys are nearly single"
+    )
+    small = plan_sums(max(1, sum(counts)), len(counts), group, limits)
+    for done in range(7):
+        assert sum(counts) <= small.left(done)
+        counts = [-(-count // 2) for count in counts]

@@ -13,7 +13,8 @@ constexpr u32 WARP = EmuExec::WARP;
 void thread_main(void* raw) {
     EmuThread* thread = static_cast<EmuThread*>(raw);
     Emulator* owner = thread->block->owner;
-    EmuExec ex{thread};
+    EmuExec ex{};
+    ex.self = thread;
     owner->launch.kernel(ex, owner->launch.args);
     thread->wait = Wait::DONE;
     fiber_release(&thread->block->shared);
@@ -64,6 +65,15 @@ const void* EmuExec::publish(const void* mine, u32 source_lane, bool must_exist)
         return mine;
     }
     return b.threads[source]->published;
+}
+
+void EmuExec::queue_copy(void* to, const void* from, u32 bytes) {
+    if (num_copies == MAX_COPIES) copy_wait();
+    copies[num_copies++] = {to, from, bytes};
+}
+void EmuExec::copy_wait() {
+    for (u32 i = 0; i < num_copies; ++i) std::memcpy(copies[i].to, copies[i].from, copies[i].bytes);
+    num_copies = 0;
 }
 
 u32 EmuExec::ballot(bool b) const {

@@ -104,7 +104,8 @@ _MSM = Plan(
     (("digits", 40), ("batch_add", 16), ("msm", 40)),
     lists=(
         *_fr("MSM_DIGITS", "toy", "bn254"), *_fr("MSM_SORT", "toy", "bn254"), *_fr("SCAN", "toy", "bn254"),
-        *_group("MSM_ACCUMULATE", "g1"), *_group("MSM_REDUCE", "g1"), *_group("BATCH_ADD", "g1"),
+        *_group("MSM_HALVE", "g1"), *_group("MSM_ACCUMULATE", "g1"), *_group("MSM_REDUCE", "g1"),
+        *_group("BATCH_ADD", "g1"),
     ),
 )  # fmt: skip
 _SPMV = Plan(("curve.cuh", "spmv.cuh"), ("emu", "cpu"), (("spmv", 24),), lists=_fr("SPMV", "bn254", "toy"))
@@ -125,6 +126,7 @@ PLANS: dict[str, Plan] = {
     "scan.cuh": _NTT,
     "msm_digits.cuh": _MSM,
     "msm_sort.cuh": _MSM,
+    "msm_halve.cuh": _MSM,
     "msm_accumulate.cuh": _MSM,
     "msm_reduce.cuh": _MSM,
     "batch_add.cuh": _MSM,
