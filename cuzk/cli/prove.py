@@ -14,9 +14,11 @@ from cuzk.cli.help_text import epilog
 from cuzk.cli.options import (
     DeviceOption,
     JsonOption,
+    MemoryLimitOption,
     VariantOption,
     check_device_name,
     open_device,
+    parse_bytes,
     parse_int,
 )
 from cuzk.cli.output import json_names, note, print_facts, print_json, print_table
@@ -50,6 +52,7 @@ class _Request:
     inputs: dict[str, Path | None]
     outputs: dict[str, Path | None]
     device: str
+    memory_limit: int | None
     variants: dict[str, str]
     blinding: tuple[int, int] | None
     self_check: bool
@@ -94,6 +97,7 @@ def prove(
         ),
     ] = None,
     device: DeviceOption = "auto",
+    memory_limit: MemoryLimitOption = None,
     variant: VariantOption = None,
     insecure_blinding: Annotated[
         str | None,
@@ -125,6 +129,7 @@ def prove(
             "--events": events, "--memory": memory,
         },
         device=check_device_name(device),
+        memory_limit=None if memory_limit is None else parse_bytes(memory_limit, "--memory-limit"),
         variants=_check_variants(variant),
         blinding=_parse_blinding(insecure_blinding),
         self_check=not no_self_check,
@@ -186,7 +191,7 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
     with recorder.phase("witness_load"):
         witness = load_witness(request.file("--witness"))
     blinding = _blinding(request, witness.curve)
-    device = open_device(request.device, progress.kernel_build)
+    device = open_device(request.device, progress.kernel_build, request.memory_limit)
     load_kernels(device, witness.curve, recorder)
     with recorder.phase("key_load"):
         circuit = None
