@@ -24,7 +24,8 @@ from cuzk.ops.fixed_base import fixed_base_mul
 from cuzk.ops.lagrange import lagrange_at
 from cuzk.ops.msm import msm
 from cuzk.ops.ntt import ntt
-from cuzk.ops.points import add, first_off_curve, normalize, scalar_mul
+from cuzk.ops.plan_msm import plan_msm
+from cuzk.ops.points import add, first_off_curve, infinite_mask, normalize, scalar_mul
 from cuzk.ops.power_tables import Order
 from cuzk.ops.scan import exclusive_scan
 from cuzk.ops.spmv import DeviceMatrix, spmv
@@ -112,6 +113,7 @@ def group_cases(device: Device, group: GroupSpec, n: int, windows: tuple[int, ..
     host_points = device.download(points)
     yield "fixed_base_mul", host_points
     yield "on_curve", np.array([str(first_off_curve(device, group, points))])
+    yield "infinite_mask", device.download(infinite_mask(device, group, points, device.alloc((n,), np.uint8)))
     few = points[: min(n, 40)]
     yield "in_subgroup", in_subgroup(device, group, few)
     yield "scalar_mul", device.download(scalar_mul(device, group, few, s[: len(few)]))
@@ -124,6 +126,9 @@ def group_cases(device: Device, group: GroupSpec, n: int, windows: tuple[int, ..
     yield "msm_index", msm(device, group, points, s, indices=index)
     for window in windows:
         yield f"msm_{window}", msm(device, group, points, s, window_bits=window)
+    # Rounds of affine additions pay from some 2^20 terms on a GPU alone, so they are asked for.
+    halving = plan_msm(n, group, device.limits, window_bits=windows[0], rounds=2)
+    yield "msm_halving", msm(device, group, points, s, plan=halving)
     yield from point_op_cases(device, group, host_points)
 
 
