@@ -228,7 +228,7 @@ def compile_elsewhere(curve: str, family: str, arch: str) -> tuple[bytes, str]:
         CompileError: As compile_module; or the process died, as it does when memory runs out.
     """
     command = [sys.executable, "-m", "cuzk.device.builder", curve, family, arch]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     found = module_cache.unpack(done.stdout) if done.returncode == 0 else None
     if found is not None:

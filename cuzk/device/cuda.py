@@ -22,7 +22,7 @@ from cuzk.device.arena import Arena
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table
 from cuzk.device.copies import CopySpan, Ticket
 from cuzk.device.cuda_copies import Copier, CudaTicket
-from cuzk.device.cuda_health import Health, bind_thread, identify, import_cupy, is_available
+from cuzk.device.cuda_health import Health, bind_thread, identify, import_cupy, is_available, refuse_lost
 from cuzk.device.cuda_launch import FAULT_BYTES, Launcher
 from cuzk.device.cuda_memory import memory_class, open_backing
 from cuzk.device.cuda_modules import Modules
@@ -66,6 +66,7 @@ class CudaDevice(Device):
         separate_allocations: bool = False,
     ) -> None:
         super().__init__()
+        refuse_lost(ordinal)
         self._cupy = cp = import_cupy()
         self._runtime = cp.cuda.runtime
         self._ordinal = ordinal

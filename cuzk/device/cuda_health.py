@@ -15,7 +15,7 @@ from typing import Any
 from cuzk.device import builder
 from cuzk.errors import CompileError, DeviceError, LaunchError, OutOfMemoryError
 
-__all__ = ["Health", "bind_thread", "check_driver", "identify", "import_cupy", "is_available"]
+__all__ = ["Health", "bind_thread", "check_driver", "identify", "import_cupy", "is_available", "refuse_lost"]
 
 #: Statuses (the same numbers in the driver and the runtime API) after which a context is lost: illegal address,
 #: launch timeout, hardware stack error, illegal instruction, misaligned address, invalid address space, invalid
@@ -143,15 +143,24 @@ def is_available() -> bool:
     return True
 
 
+def refuse_lost(ordinal: int) -> None:
+    """Refuse a GPU whose context this process has lost, before a call to CUDA fails for a reason that says less.
+
+    Raises:
+        DeviceError: It has.
+    """
+    if (reason := _lost.get((os.getpid(), ordinal))) is not None:
+        raise DeviceError(
+            f"cuda:{ordinal}: its CUDA context in this process is lost since {reason}", remedy=_NEW_PROCESS
+        )
+
+
 class Health:
     """The state of one GPU's context as one device knows it.
 
     Args:
         cupy: The cupy module.
         ordinal: Index of the GPU.
-
-    Raises:
-        DeviceError: The context was lost before.
     """
 
     def __init__(self, cupy: Any, ordinal: int) -> None:
@@ -164,11 +173,6 @@ class Health:
         )
         self._name = f"cuda:{ordinal}"
         self._failure: str | None = None
-        if self._key in _lost:
-            raise DeviceError(
-                f"{self._name}: its CUDA context in this process is lost since {_lost[self._key]}",
-                remedy=_NEW_PROCESS,
-            )
 
     def check(self) -> None:
         """Raise unless this process may use the context: call before anything else.
