@@ -46,6 +46,8 @@ _GOOD_WORKSPACE, _LEAST_WORKSPACE, _LEAST_BUCKETS = 240, 32, 128 << 10
 #: Multi-scalar multiplications whose sums wait on the device to be collected together: each takes memory, and each
 #: collection is a wait.
 MOST_PENDING = 4
+#: Threads of a multiprocessor that add points in G1 (half as many in G2, of twice the size), and their pairs.
+_LANES_PER_SM, _PAIRS = 512, 128
 #: Memory left to small arrays: partial sums, counters, constants.
 _RESERVE_BYTES, _RESERVE_SHARE, _MOST_RESERVE = 256 << 10, 32, 512 << 20
 
@@ -195,6 +197,17 @@ def _bytes(
     )
 
 
+def _lists_and_buckets(workspace: int, shape: KeyShape, limits: DeviceLimits) -> int:
+    """What of a workspace is left to lists and buckets, by which multiplications are cut.
+
+    On a GPU every thread that adds points keeps products for the pairs that share its inversion, and what is open at
+    the borders of its piece (ops/plan_sums.py). A small workspace is cut so that there are no pairs.
+    """
+    group = shape.curve.g1
+    scratch = limits.num_sms * _LANES_PER_SM * (_PAIRS * group.affine_bytes // 2 + 4 * group.xyzz_bytes + 16)
+    return workspace - scratch if limits.gpu_like and workspace >= 2 * scratch else workspace
+
+
 def _largest_terms(shape: KeyShape, resident: frozenset[str], chunk: int) -> tuple[int, int]:
     """Terms of the largest multiplication: over the H query, and over the others."""
 
@@ -215,7 +228,8 @@ def _plan(
     if not rows_apart and limit - need.msm_h < _GOOD_WORKSPACE * terms_h:
         rows_apart = True
         need = _bytes(shape, limits, resident, chunk, rows_apart)
-    msm_h, commit = limit - need.msm_h, limit - need.commit
+    msm_h = _lists_and_buckets(limit - need.msm_h, shape, limits)
+    commit = _lists_and_buckets(limit - need.commit, shape, limits)
     least_h, least = (_LEAST_WORKSPACE * count + _LEAST_BUCKETS for count in (terms_h, terms))
     if need.synthesis > limit or msm_h < least_h or commit < least:
         return None
@@ -223,7 +237,7 @@ def _plan(
     spare = min(limit - need.synthesis, limit - need.msm_h - least_h)
     stages = {
         "synthesis": need.synthesis, "ntt_h": need.synthesis,
-        "msm_h": need.msm_h + msm_h, "commit": need.commit + commit,
+        "msm_h": limit, "commit": limit,
     }  # fmt: skip
     plan = ResidencyPlan(
         resident=resident, chunk=chunk, buffer_bytes=chunk * shape.curve.g1.affine_bytes, rows_apart=rows_apart,
