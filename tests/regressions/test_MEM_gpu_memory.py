@@ -63,7 +63,7 @@ def test_mem_01_too_little_memory_is_one_decision(device_name: str) -> None:
     device = open_device(device_name, memory_limit=1 << 30)
     load, key, expected = small_proof("bls12_381", size_for(device, 20_000, 60))
     Prover(key, device).prove(load.witness, blinding=blinding(load.curve))
-    enough = device.memory().peak
+    enough = 4 * device.memory().peak  # plans keep a margin, which weighs much in a small proof
     refused: list[int] = []
     for limit in (enough, enough // 2, enough // 8, enough // 64, 4096):
         device = open_device(device_name, memory_limit=limit)
