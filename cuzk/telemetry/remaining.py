@@ -36,6 +36,7 @@ class Remaining:
         self._running: str | None = None
         self._started_ns = 0
         self._share = 0.0
+        self._reported_ns = 0
 
     def start(self, phase: str) -> None:
         """A phase begins."""
@@ -45,7 +46,7 @@ class Remaining:
     def advance(self, phase: str, share: float) -> None:
         """A running phase has come so far, 0 to 1."""
         if phase == self._running:
-            self._share = min(max(share, self._share), 1.0)
+            self._share, self._reported_ns = min(max(share, self._share), 1.0), self._clock()
 
     def finish(self, phase: str, seconds: float) -> None:
         """A phase has ended after so many seconds."""
@@ -65,10 +66,13 @@ class Remaining:
     def seconds(self) -> float | None:
         """The estimate in seconds, or None while too little has been measured."""
         running = self._waiting.get(self._running, 0.0) if self._running is not None else 0.0
-        elapsed_s = (self._clock() - self._started_ns) / 1e9 if running else 0.0
+        now_ns, share = self._clock(), self._share
+        elapsed_s = (now_ns - self._started_ns) / 1e9 if running else 0.0
+        # What is known of the phase's pace is from its last report; since then time went by.
+        reported_s = (self._reported_ns - self._started_ns) / 1e9
         units, spent_s = self._done_units, self._done_s
-        if running and self._share > 0:
-            units, spent_s = units + self._share * running, spent_s + elapsed_s
+        if running and share > 0:
+            units, spent_s = units + share * running, spent_s + reported_s
         elif running and units and elapsed_s > running * spent_s / units:
             # Over its prediction, so that at least this much is known of it.
             units, spent_s = units + running, spent_s + elapsed_s
@@ -76,6 +80,7 @@ class Remaining:
             return None
         pace = spent_s / units
         later = pace * (sum(self._waiting.values()) - running)
-        if running and self._share >= _OWN_PACE:
-            return later + elapsed_s * (1 - self._share) / self._share
-        return later + max(pace * running * (1 - self._share) - (elapsed_s if not self._share else 0.0), 0.0)
+        if not running:
+            return later
+        whole_s = reported_s / share if share >= _OWN_PACE else pace * running
+        return later + max(whole_s * (1 - share) - (elapsed_s - reported_s if share else elapsed_s), 0.0)

@@ -71,6 +71,20 @@ def test_a_linear_workload_is_estimated_within_a_factor_of_one_and_a_half(pace: 
     assert all(falling), "the estimate never rises where the model is right"
 
 
+def test_between_two_reports_the_estimate_falls_with_the_clock() -> None:
+    """A phase that reports seldom is not taken for one that has become slow."""
+    clock = Clock()
+    remaining = Remaining({"points_a": 10.0, "points_h": 10.0}, clock=clock)
+    remaining.start("points_a")
+    clock.now_s = 3.0
+    remaining.advance("points_a", 0.3)
+    assert remaining.seconds() == pytest.approx(17.0)
+    clock.now_s = 5.5
+    assert remaining.seconds() == pytest.approx(14.5)
+    clock.now_s = 12.0
+    assert remaining.seconds() == pytest.approx(10.0), "what comes later is not done yet"
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_a_model_that_is_off_by_a_fifth_is_still_within_a_factor_of_one_and_a_half(seed: int) -> None:
     source = random.Random(seed)
