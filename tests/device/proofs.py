@@ -55,6 +55,9 @@ def prove_many(device: Any, curve: str, log_domain: int, repeats: int, dense: bo
     phases: dict[str, list[float]] = {}
     for event in recorder.events[seen:]:
         phases.setdefault(event.phase, []).append(event.duration_ns / 1e6)
+        for tag, value in event.tags.items():  # parts that the device timed, such as query_l_ms
+            if tag.endswith("_ms") and isinstance(value, float):
+                phases.setdefault(f"{event.phase}.{tag[:-3]}", []).append(value)
     row |= gpu.spread(phases.pop("prove"))
     start = time.perf_counter()
     for _ in range(6):
