@@ -104,7 +104,7 @@ def show(row: dict[str, Any]) -> None:
     )
     for phase, took in row["phases"].items():
         print(
-            f"   {phase:16} {took['median_ms']:9.2f} ms ({took['min_ms']:.2f} to {took['max_ms']:.2f})",
+            f"   {phase:22} {took['median_ms']:9.2f} ms ({took['min_ms']:.2f} to {took['max_ms']:.2f})",
             flush=True,
         )
 
