@@ -30,7 +30,7 @@ TARGETS = {22: (80.0, 75.0), 24: (230.0, 215.0), 25: (420.0, 400.0)}
 #: Those of supraseal-c2 there, alone and with two workers.
 PEERS = {20: (70.0, 66.0), 22: (220.0, 155.0), 24: (894.0, 598.0), 25: (1618.0, 1013.0)}
 #: Rough seconds on an H200 with 16 cores for all of a size, by which a size is left out rather than cut short.
-_SECONDS = {20: 15, 22: 35, 24: 90, 25: 180}
+_SECONDS = {20: 10, 22: 25, 24: 60, 25: 130}
 
 
 def prove_many(device: Any, curve: str, log_domain: int, repeats: int, dense: bool) -> dict[str, Any]:

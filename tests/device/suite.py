@@ -73,7 +73,7 @@ PARTS = (
     Part("timings", f"-m tests.device.timings {_SCRIPT}", 300, 30),
     Part("startup", "-m tests.device.startup --json RESULT", 120, 40),
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),
-    Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 200),
+    Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 150),
     Part("proofs-dense", f"-m tests.device.proofs --logs 22,24 --dense {_SCRIPT}", 400, 60),
     Part("proofs-bn254", f"-m tests.device.proofs --logs 20,22 --curve bn254 {_SCRIPT}", 300, 60),
     Part("streaming", "-m tests.device.streaming --log 24 --limit 4GiB --json RESULT", 300, 150),
