@@ -12,7 +12,6 @@ from cuzk.cli.info import file_facts
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
-from cuzk.errors import FormatError
 
 __all__ = ["EXAMPLES", "circuit_info"]
 
@@ -25,16 +24,9 @@ def circuit_info(
 ) -> None:
     """Read a circuit with all checks and print its sizes."""
     check_inputs({"C.r1cs": circuit})
-    from cuzk.formats import detect
+    from cuzk.formats.detect import require_kind
 
-    kind = detect(circuit)
-    if kind != "r1cs":
-        raise FormatError(
-            f"not a circuit but a file of kind {kind}",
-            path=circuit,
-            limit="a .r1cs file",
-            remedy="see `cuzk info FILE`",
-        )
+    require_kind(circuit, ("r1cs",), "a circuit")
     facts = file_facts(circuit)
     if as_json:
         print_json(json_names(facts))

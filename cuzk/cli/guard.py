@@ -35,6 +35,7 @@ _OS_REMEDIES = {
     errno.EMFILE: "raise the limit of open files: ulimit -n",
     errno.ENAMETOOLONG: "choose a shorter name",
 }
+_BAD_PATH_ERRORS = (errno.ENAMETOOLONG, errno.ELOOP, errno.EROFS)
 _BAD_PATH = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
@@ -83,7 +84,8 @@ def _as_cuzk_error(error: Exception) -> CuzkError:
     if isinstance(error, CuzkError):
         return error
     if isinstance(error, OSError):
-        kind = InputError if isinstance(error, _BAD_PATH) else CuzkError
+        is_input = isinstance(error, _BAD_PATH) or error.errno in _BAD_PATH_ERRORS
+        kind = InputError if is_input else CuzkError
         where = None if error.filename is None else str(error.filename)
         remedy = _OS_REMEDIES.get(error.errno or 0, "check the path and its permissions")
         return kind(error.strerror or str(error), where=where, remedy=remedy)

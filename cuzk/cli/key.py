@@ -15,7 +15,7 @@ from cuzk.cli.key_files import KeyArgument
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import json_names, note, print_facts, print_json
 from cuzk.cli.paths import check_inputs
-from cuzk.errors import FormatError, NotInSubgroupError
+from cuzk.errors import NotInSubgroupError
 
 if TYPE_CHECKING:
     from cuzk.device import Device
@@ -102,14 +102,9 @@ def _check_every_point(key: ProvingKey, device: Device) -> None:
 
 def _require_key(path: Path) -> None:
     check_inputs({"KEY": path})
-    from cuzk.formats import detect
+    from cuzk.formats.detect import PROVING_KEYS, require_kind
 
-    kind = detect(path)
-    if kind not in ("zkey", "params", "cuzk_key"):
-        raise FormatError(
-            f"not a proving key but a file of kind {kind}", path=path, limit="a .zkey, a .params or a cuzk key",
-            remedy="see `cuzk info FILE`",
-        )  # fmt: skip
+    require_kind(path, PROVING_KEYS, "a proving key")
 
 
 def _print(

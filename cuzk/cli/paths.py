@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,17 +22,31 @@ def check_inputs(inputs: Mapping[str, Path | None]) -> None:
         InputError: A file is missing, a directory, or not readable.
     """
     for option, path in inputs.items():
-        if path is None:
-            continue
-        if not path.exists():
-            problem = "there is no such file"
-        elif path.is_dir():
-            problem = "this is a directory, not a file"
-        elif not os.access(path, os.R_OK):
-            problem = "no permission to read it"
-        else:
-            continue
-        raise InputError(f"{option}: {problem}", where=str(path), remedy="check the path")
+        problem, remedy = ("", "") if path is None else _problem_of_source(path)
+        if problem:
+            raise InputError(f"{option}: {problem}", where=str(path), remedy=remedy)
+
+
+def _problem_of_source(path: Path) -> tuple[str, str]:
+    """What is wrong with a file to read, and what to do about it; empty if nothing is."""
+    if not path.exists():
+        similar = difflib.get_close_matches(path.name, _names_in(path.parent), n=3)
+        hint = f"; there is {', '.join(similar)}" if similar else ""
+        return "there is no such file", f"check the path{hint}"
+    if path.is_dir():
+        return "this is a directory, not a file", "name a file in it"
+    if not path.is_file():
+        return "this is a device or pipe; inputs are mapped into memory", "write it to a file first"
+    if not os.access(path, os.R_OK):
+        return "no permission to read it", "ask its owner, or change it with chmod"
+    return "", ""
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        return []
 
 
 def check_outputs(

@@ -38,6 +38,12 @@ class _Claim(NamedTuple):
 
     public: Path
     proof: Path
+    line: int | None = None
+
+    def check(self) -> None:
+        """Check that both files can be read; the message says where they were named."""
+        for option, path in (("--public", self.public), ("--proof", self.proof)):
+            check_inputs({option if self.line is None else f"--batch, line {self.line}": path})
 
 
 def verify(
@@ -78,7 +84,7 @@ def verify(
     check_inputs({"--vkey": vkey, "--batch": batch})
     claims = _claims(public or [], proof or [], batch)
     for claim in claims:
-        check_inputs({"--public": claim.public, "--proof": claim.proof})
+        claim.check()
     verdicts = _verdicts(vkey, claims, strict=strict)
     if len(claims) == 1 and batch is None:
         _print_one(verdicts[0], as_json)
@@ -111,6 +117,8 @@ def _claims(public: list[Path], proof: list[Path], batch: Path | None) -> list[_
 
 
 def _read_list(path: Path) -> list[_Claim]:
+    from cuzk.formats.kinds import start_in_words
+
     def refuse(what: str, number: int | None = None) -> FormatError:
         return FormatError(
             what, path=path, section=None if number is None else f"line {number}",
@@ -118,6 +126,10 @@ def _read_list(path: Path) -> list[_Claim]:
             remedy="write the list as plain text, one proof a line",
         )  # fmt: skip
 
+    with path.open("rb") as file:
+        kind = start_in_words(file.read(64))
+    if not kind.startswith("a file that starts"):
+        raise refuse(f"not a list of proofs, but {kind}")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except UnicodeDecodeError:
@@ -131,7 +143,7 @@ def _read_list(path: Path) -> list[_Claim]:
         if words and (len(words) != 2 or "\0" in line):
             raise refuse(f"{len(words)} names", number)
         if words:
-            claims.append(_Claim(path.parent / words[0], path.parent / words[1]))
+            claims.append(_Claim(path.parent / words[0], path.parent / words[1], number))
     if not claims:
         raise refuse("the list names no proof")
     return claims
@@ -204,10 +216,11 @@ def _check(prepared: PreparedVerifyingKey, statements: list[list[int]], proofs: 
 
 
 def _load_proof(path: Path, curve: Curve) -> Proof:
-    from cuzk.formats import decode_proof, detect, load_proof
+    from cuzk.formats import decode_proof, load_proof
     from cuzk.formats.container import naming_file
+    from cuzk.formats.detect import require_kind
 
-    if detect(path) == "proof_bytes":
+    if require_kind(path, ("proof_json", "proof_bytes"), "a proof") == "proof_bytes":
         with naming_file(path):
             return decode_proof(curve, path.read_bytes())
     return load_proof(path, curve)

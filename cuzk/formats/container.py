@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from cuzk.curves import FieldSpec, GroupSpec
 from cuzk.errors import FormatError, InputError
 from cuzk.formats.atomic import PathLike
+from cuzk.formats.kinds import start_in_words
 from cuzk.limbs import U64Array, first_not_below
 
 ByteArray = NDArray[np.uint8]
@@ -104,11 +105,11 @@ def read_container(path: PathLike, magic: bytes, version: int, known: frozenset[
     data, name = map_file(path), str(path)
     if data[:4].tobytes() != magic:
         raise FormatError(
-            f"not a .{magic.decode()} file: it starts with {data[:4].tobytes()!r}",
+            f"not a .{magic.decode()} file, but {start_in_words(data[:64].tobytes())}",
             path=name,
             offset=0,
-            limit=f"magic {magic!r}",
-            remedy="see `cuzk info FILE` for what it is",
+            limit=f"the first bytes are {magic!r}",
+            remedy=f"name the .{magic.decode()} file; two arguments may have changed places",
         )
     reader = SectionReader(name, data, "header", 4, len(data))
     found = reader.u32("version")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from cuzk.curves import CURVES
 from cuzk.errors import FormatError, InputError
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import map_file, naming_file, read_container
-from cuzk.formats.key_header import MAGIC as CUZK_KEY_MAGIC
+from cuzk.formats.kinds import BYTE_ORDER_MARK, KINDS, json_kind, kind_of_start, start_in_words
 
 if TYPE_CHECKING:
     from cuzk.keys import ProvingKey, VerifyingKey
@@ -19,21 +19,7 @@ if TYPE_CHECKING:
 
 # The readers are imported where a file needs them: a command reads one or two kinds.
 
-KINDS = {
-    "r1cs": "circuit (circom .r1cs)",
-    "wtns": "witness (circom .wtns)",
-    "zkey": "proving key (snarkjs .zkey)",
-    "ptau": "powers of tau (snarkjs .ptau)",
-    "cuzk_key": "proving key (cuzk)",
-    "params": "proving key (bellperson .params)",
-    "bellman_vk": "verification key (bellperson .vk)",
-    "vkey_json": "verification key (snarkjs JSON)",
-    "proof_json": "proof (snarkjs JSON)",
-    "public_json": "public inputs (snarkjs JSON)",
-    "proof_bytes": "proof (compressed points)",
-}
-#: Kinds of snarkjs's binary container; its magic is the kind.
-_CONTAINERS = ("r1cs", "wtns", "zkey", "ptau")
+PROVING_KEYS = ("zkey", "params", "cuzk_key")
 
 
 @dataclass(frozen=True)
@@ -70,12 +56,10 @@ def detect(path: PathLike) -> str:
     """
     data = map_file(path)
     start = data[:64].tobytes()
-    for kind in _CONTAINERS:
-        if start[:4] == kind.encode():
-            return kind
-    if start[:8] == CUZK_KEY_MAGIC:
-        return "cuzk_key"
-    if start.lstrip()[:1] in (b"{", b"["):
+    kind = kind_of_start(start)
+    if kind is not None:
+        return kind
+    if start.removeprefix(BYTE_ORDER_MARK).lstrip()[:1] in (b"{", b"["):
         return _kind_of_json(_read_json(path), path)
     from cuzk.formats import params
     from cuzk.formats.proof_encodings import proof_size
@@ -87,10 +71,10 @@ def detect(path: PathLike) -> str:
     if params.is_vk(data) or Path(path).suffix == ".vk":
         return "bellman_vk"
     raise FormatError(
-        f"not a file that cuzk knows: it has {len(data)} bytes and starts with {start[:8]!r}",
+        f"not a file that cuzk knows, but {start_in_words(start)} ({len(data)} bytes)",
         path=path,
-        limit="; ".join(KINDS.values()),
-        remedy="give one of these; a circom source (.circom) is compiled first: circom --r1cs --wasm",
+        limit="circuit .r1cs, witness .wtns, key .zkey .params or cuzk's own, .ptau, .vk, snarkjs JSON, proof bytes",
+        remedy="give one of these; it may not have come over completely",
     )
 
 
@@ -101,18 +85,37 @@ def _read_json(path: PathLike) -> Any:
 
 
 def _kind_of_json(value: Any, path: PathLike) -> str:
-    if isinstance(value, list):
-        return "public_json"
-    if "pi_a" in value:
-        return "proof_json"
-    if "vk_alpha_1" in value:
-        return "vkey_json"
+    kind = json_kind(value)
+    if kind is not None:
+        return kind
     raise FormatError(
         "JSON, but neither proof, verification key nor public inputs",
         path=path,
         limit="keys pi_a, vk_alpha_1, or a list",
         remedy="give one of the JSON files that `snarkjs groth16` or cuzk writes",
     )
+
+
+def require_kind(path: PathLike, kinds: Sequence[str], wanted: str) -> str:
+    """The kind of a file, which must be one of several.
+
+    Args:
+        path: The file.
+        kinds: Keys of KINDS.
+        wanted: These in words, such as "a circuit".
+
+    Raises:
+        FormatError: It is another, or none.
+    """
+    kind = detect(path)
+    if kind not in kinds:
+        raise FormatError(
+            f"not {wanted}, but a file of another kind: {KINDS[kind]}",
+            path=path,
+            limit="; ".join(KINDS[name] for name in kinds),
+            remedy="name the right file; two arguments may have changed places",
+        )
+    return kind
 
 
 def load_key(path: PathLike, *, circuit: R1CS | None = None, strict: bool = False) -> ProvingKey:
@@ -127,7 +130,7 @@ def load_key(path: PathLike, *, circuit: R1CS | None = None, strict: bool = Fals
         FormatError: Not a proving key, or damaged.
         InputError: A .params without its circuit.
     """
-    kind = detect(path)
+    kind = require_kind(path, PROVING_KEYS, "a proving key")
     if kind == "params":
         if circuit is None:
             raise InputError(
@@ -142,16 +145,9 @@ def load_key(path: PathLike, *, circuit: R1CS | None = None, strict: bool = Fals
         from cuzk.formats.zkey import load_zkey
 
         return load_zkey(path, strict=strict)
-    if kind == "cuzk_key":
-        from cuzk.formats.cuzk_key import load_cuzk_key
+    from cuzk.formats.cuzk_key import load_cuzk_key
 
-        return load_cuzk_key(path, strict=strict)
-    raise FormatError(
-        f"not a proving key but: {KINDS[kind]}",
-        path=path,
-        limit="a .zkey, a .params or a cuzk key",
-        remedy="name the key file",
-    )
+    return load_cuzk_key(path, strict=strict)
 
 
 def load_verifying_key(path: PathLike, *, strict: bool = False) -> VerifyingKey:
@@ -163,8 +159,11 @@ def load_verifying_key(path: PathLike, *, strict: bool = False) -> VerifyingKey:
     """
     from cuzk.formats import json_proof, params
 
-    if params.is_vk(map_file(path)):
+    data = map_file(path)
+    if params.is_vk(data):
         return params.load_vk(path, strict=strict)
+    if kind_of_start(data[:64].tobytes()) is not None:
+        require_kind(path, ("vkey_json", "bellman_vk"), "a verification key")
     return json_proof.load_vkey(path, strict=strict)
 
 

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from cuzk.curves import CURVES, Curve, GroupSpec
-from cuzk.errors import CurveMismatchError, RangeError
+from cuzk.errors import CurveMismatchError, FormatError, RangeError
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.container import naming_file
+from cuzk.formats.kinds import KINDS, json_kind
 from cuzk.formats.strict_json import Fields, read_json
 from cuzk.keys import VerifyingKey
 from cuzk.limbs import AffinePoint, U64Array, points_from_ints, points_to_ints
@@ -61,6 +62,7 @@ def load_vkey(path: PathLike, *, strict: bool = False) -> VerifyingKey:
 
 def parse_vkey(value: Any, path: PathLike | None = None, *, strict: bool = False) -> VerifyingKey:
     """As load_vkey, from parsed JSON."""
+    _refuse_other_kind(value, "vkey_json", path)
     fields = Fields(value, path, _VKEY_KEYS, frozenset({"vk_alphabeta_12"}))
     curve = _read_curve(fields, None)
     num_public = fields.count("nPublic", _MAX_PUBLIC)
@@ -128,6 +130,7 @@ def load_proof(path: PathLike, curve: Curve | None = None) -> Proof:
 
 def parse_proof(value: Any, curve: Curve | None = None, path: PathLike | None = None) -> Proof:
     """As load_proof, from parsed JSON."""
+    _refuse_other_kind(value, "proof_json", path)
     fields = Fields(value, path, frozenset({"protocol", "pi_a", "pi_b", "pi_c"}), frozenset({"curve"}))
     found = _read_curve(fields, curve)
     a, b, c = (
@@ -165,6 +168,7 @@ def load_public(path: PathLike, curve: Curve) -> list[int]:
 
 def parse_public(value: Any, curve: Curve, path: PathLike | None = None) -> list[int]:
     """As load_public, from parsed JSON."""
+    _refuse_other_kind(value, "public_json", path)
     fields = Fields({}, path, frozenset())
     entries = fields.array(value, "public inputs")
     return [fields.element(entry, curve.r, f"public input {i}") for i, entry in enumerate(entries)]
@@ -199,6 +203,18 @@ def dump_json(value: Any) -> bytes:
 def _save(path: PathLike, value: Any) -> None:
     with atomic_write(path) as file:
         file.write(dump_json(value))
+
+
+def _refuse_other_kind(value: Any, wanted: str, path: PathLike | None) -> None:
+    """Say what a file is that one of snarkjs's others was named for."""
+    found = json_kind(value)
+    if found not in (None, wanted):
+        raise FormatError(
+            f"not a file of the kind {KINDS[wanted]}, but of another: {KINDS[found]}",
+            path=path,
+            limit=KINDS[wanted],
+            remedy="name the right file; two arguments may have changed places",
+        )
 
 
 def _read_curve(fields: Fields, expected: Curve | None) -> Curve:

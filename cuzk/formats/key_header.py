@@ -11,6 +11,7 @@ from cuzk.curves import Curve, get_curve
 from cuzk.errors import FormatError
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import ByteArray
+from cuzk.formats.kinds import start_in_words
 from cuzk.formats.strict_json import Fields, parse_json
 
 MAGIC, VERSION = b"cuzk-key", 1
@@ -92,7 +93,7 @@ def read_header(path: PathLike, data: ByteArray) -> KeyHeader:
     start = data[:START_BYTES].tobytes()
     if start[:8] != MAGIC or len(start) < START_BYTES:
         raise error(
-            f"not a cuzk key: it starts with {start[:8]!r}", 0, f"{START_BYTES} bytes, magic {MAGIC!r}"
+            f"not a cuzk key, but {start_in_words(start)}", 0, f"{START_BYTES} bytes, the first {MAGIC!r}"
         )
     version, length = int.from_bytes(start[8:12], "little"), int.from_bytes(start[12:16], "little")
     if version != VERSION:

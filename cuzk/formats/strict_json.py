@@ -16,6 +16,7 @@ import numpy as np
 from cuzk.errors import FormatError
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import ByteArray, map_file
+from cuzk.formats.kinds import BYTE_ORDER_MARK, start_in_words
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]*", re.ASCII)
 _MAX_DEPTH = 64  # snarkjs files have 5 levels
@@ -81,6 +82,24 @@ def _refuse_before_parsing(text: ByteArray) -> None:
         )
 
 
+def _refuse_other_kinds(start: bytes) -> None:
+    """Say what a text is that cannot be JSON by its first bytes."""
+    if start.startswith(BYTE_ORDER_MARK):
+        raise FormatError(
+            "the text begins with a byte order mark",
+            offset=0,
+            limit="plain ASCII",
+            remedy="save it without one (an editor calls it UTF-8 without BOM)",
+        )
+    if start.lstrip(b" \t\r\n")[:1] not in (b"{", b"["):
+        raise FormatError(
+            f"no JSON object or list, but {start_in_words(start)}",
+            offset=0,
+            limit="an object or a list",
+            remedy="name the JSON file; two arguments may have changed places",
+        )
+
+
 def _refuse_bytes(chunk: ByteArray, start: int) -> None:
     """Refuse what is not ASCII, and escapes, which give a text several spellings."""
     bad = np.flatnonzero((chunk >= 128) | (chunk == ord("\\")))
@@ -90,7 +109,7 @@ def _refuse_bytes(chunk: ByteArray, start: int) -> None:
         raise FormatError(
             f"{name} in a JSON text",
             offset=start + at,
-            limit="ASCII without escapes (or marks of a byte order)",
+            limit="ASCII without escapes",
             remedy="give the JSON file as snarkjs writes it, saved as plain text",
         )
 
@@ -106,10 +125,12 @@ def parse_json(text: bytes | ByteArray, path: PathLike | None = None) -> Any:
         FormatError: Not ASCII, an escape, not JSON, a duplicate key, nested too deeply, or values that take
             far more memory than the text.
     """
+    data = np.frombuffer(text, np.uint8)
     try:
-        _refuse_before_parsing(np.frombuffer(text, np.uint8))
+        _refuse_other_kinds(data[:64].tobytes())
+        _refuse_before_parsing(data)
         return json.loads(
-            str(np.frombuffer(text, np.uint8).data, "ascii"),
+            str(data.data, "ascii"),
             object_pairs_hook=_refuse_duplicates,
             parse_constant=_refuse_constant,
         )

@@ -97,7 +97,8 @@ def test_a_list(files: Circuit, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "fragment"),
     [
-        (b"", "names no proof"),
+        (b"", "an empty file"),
+        (b"{}", "a JSON text"),
         (b"# nothing\n", "names no proof"),
         (b"a.json\n", "line 1: 1 names"),
         (b"a.json b.json\na b c\n", "line 2: 3 names"),

@@ -65,7 +65,7 @@ def test_trailing_bytes(kind: str, save: Save) -> None:
 @each_kind
 def test_magic_and_version(kind: str, save: Save) -> None:
     load, data = FILES[kind]
-    with pytest.raises(FormatError, match=r"it starts with b'elf!'"):
+    with pytest.raises(FormatError, match=r"starts with b'elf!"):
         load(save(b"elf!" + data[4:]))
     with pytest.raises(FormatError, match="version 9"):
         load(save(data[:4] + struct.pack("<I", 9) + data[8:]))
@@ -141,5 +141,5 @@ def test_files_that_cannot_be_read(kind: str, tmp_path: Path, save: Save) -> Non
         load(tmp_path / "missing")
     with pytest.raises(InputError, match="cannot read: Is a directory"):
         load(tmp_path)
-    with pytest.raises(FormatError, match="it starts with b''"):
+    with pytest.raises(FormatError, match="an empty file"):
         load(save(b""))

@@ -24,7 +24,7 @@ from cuzk.formats import (
     save_cuzk_key,
     vkey_to_json,
 )
-from cuzk.formats.detect import KINDS
+from cuzk.formats.kinds import KINDS
 from cuzk.proof import Proof
 from tests.formats.builders import Save, container, r1cs_sections, wtns_sections, zkey_bytes
 from tests.formats.ptau_builder import Secrets, ptau_bytes

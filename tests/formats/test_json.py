@@ -297,7 +297,7 @@ def test_public_inputs_to_write(value: int) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "not JSON"),
+        (b"", "an empty file"),
         (b"{", "not JSON"),
         (b"[1,]", "not JSON"),
         (b'{"a":1}x', "not JSON: Extra data"),
@@ -305,14 +305,18 @@ def test_public_inputs_to_write(value: int) -> None:
         (b'{"b":{"a":1,"a":2}}', "'a' appears twice"),
         (b"[NaN]", "NaN"),
         (b"[-Infinity]", "Infinity"),
-        (b"\xff", "byte 0xff"),
+        (b"\xff", "no JSON object or list, but a file that starts with"),
+        (b'["\xff"]', "byte 0xff"),
         (b"\xef\xbb\xbf[]", "order"),
         (b'["\\u0031"]', "backslash"),
         (b"[" * 100000, "nested too deeply"),
         (b'{"a":' * 65, "nested too deeply"),
         (b'{"a":' * 64, "not JSON"),
-        (b"1" * 5000, "thousands of digits"),
-        (b'"\0"', "not JSON"),
+        (b"1" * 5000, "no JSON object or list"),
+        (b"[" + b"1" * 5000 + b"]", "thousands of digits"),
+        (b"zkey\1\0\0\0", "but a file of another kind: proving key"),
+        (b'"\0"', "no JSON object or list"),
+        (b'["\0"]', "not JSON"),
     ],
 )
 def test_strict_json(text: bytes, message: str, save: Save) -> None:
