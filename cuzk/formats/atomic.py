@@ -17,6 +17,7 @@ import os
 import re
 import secrets
 import signal
+import stat
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,6 +29,7 @@ __all__ = ["PathLike", "atomic_files", "atomic_write"]
 
 PathLike = str | os.PathLike[str]
 
+_FLAGS = os.O_RDWR | os.O_CLOEXEC
 #: How a file system says that it has no files without names.
 _NO_TMPFILE = frozenset({errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT, errno.ENOSYS})
 
@@ -106,9 +108,8 @@ class _Pending:
             raise _cannot_write(target, error) from error
 
     def _open(self, mode: int) -> int:
-        flags = os.O_WRONLY | os.O_CLOEXEC
         try:
-            descriptor = os.open(".", flags | os.O_TMPFILE, mode, dir_fd=self._directory)
+            descriptor = os.open(".", _FLAGS | os.O_TMPFILE, mode, dir_fd=self._directory)
         except OSError as error:
             if error.errno not in _NO_TMPFILE:
                 raise
@@ -116,9 +117,12 @@ class _Pending:
             if Path(f"/proc/self/fd/{descriptor}").exists():  # without /proc it could never get a name
                 return descriptor
             os.close(descriptor)
+        return self._open_named(mode)
+
+    def _open_named(self, mode: int) -> int:
         self._has_name = True
         while True:
-            descriptor = os.open(self._beside, flags | os.O_CREAT | os.O_EXCL, mode, dir_fd=self._directory)
+            descriptor = os.open(self._beside, _FLAGS | os.O_CREAT | os.O_EXCL, mode, dir_fd=self._directory)
             _lock(descriptor)
             if os.fstat(descriptor).st_nlink:
                 return descriptor
@@ -152,16 +156,40 @@ class _Pending:
                 self._link(self.target.name)
                 return
             _lock(self.file.fileno())  # before the name is there, so that nobody takes it for a leftover
-            self._link(self._beside)
-            self._has_name = True
+            if not self._has_name:
+                self._link(self._beside)
+                self._has_name = True
         os.replace(self._beside, self.target.name, src_dir_fd=self._directory, dst_dir_fd=self._directory)
         self._has_name = False
 
     def _link(self, name: str) -> None:
         """Give the file one more name; fails if the name is taken."""
-        source = self._beside if self._has_name else f"/proc/self/fd/{self.file.fileno()}"
-        # With a directory given Python follows the link in /proc, which is what names a file without a name.
+        if not self._has_name:
+            try:
+                # With a directory given Python follows the link in /proc, which names a file without a name.
+                self._link_from(f"/proc/self/fd/{self.file.fileno()}", name)
+                return
+            except FileExistsError:
+                raise
+            except OSError:  # some layered and remote file systems refuse it after all
+                self._copy()
+        if name != self._beside:
+            self._link_from(self._beside, name)
+
+    def _link_from(self, source: str, name: str) -> None:
         os.link(source, name, src_dir_fd=self._directory, dst_dir_fd=self._directory, follow_symlinks=True)
+
+    def _copy(self) -> None:
+        """Copy the content into a file that has a name beside the target, and go on with that one."""
+        unnamed, offset = self.file.fileno(), 0
+        named = self._open_named(stat.S_IMODE(os.fstat(unnamed).st_mode))
+        try:
+            while sent := os.sendfile(named, unnamed, offset, 1 << 30):
+                offset += sent
+            os.fsync(named)
+            os.dup2(named, unnamed, inheritable=False)  # the lock is on the file that stays open
+        finally:
+            os.close(named)
 
     def close(self) -> None:
         """Give everything back; a name that is still beside the target goes."""

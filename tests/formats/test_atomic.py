@@ -177,13 +177,23 @@ def test_files_of_living_writers_and_of_others_stay(tmp_path: Path) -> None:
     assert set(tmp_path.iterdir()) == {path, *others}
 
 
-@pytest.fixture
-def named_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file system without files that have no name."""
-    monkeypatch.setattr("cuzk.formats.atomic.os", no_tmpfile)
+@pytest.fixture(params=["no unnamed files", "no names for them"])
+def poor_system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file system without files that have no name, and one that never gives them one."""
+    real = os.link
+
+    def refuse(source: str | Path, *arguments: Any, **options: Any) -> None:
+        if str(source).startswith("/proc/"):
+            raise OSError(errno.EPERM, os.strerror(errno.EPERM))
+        real(source, *arguments, **options)
+
+    if request.param == "no unnamed files":
+        monkeypatch.setattr("cuzk.formats.atomic.os", no_tmpfile)
+    else:
+        monkeypatch.setattr("cuzk.formats.atomic.os.link", refuse)
 
 
-@pytest.mark.usefixtures("named_only")
+@pytest.mark.usefixtures("poor_system")
 def test_the_same_without_unnamed_files(tmp_path: Path) -> None:
     test_writes_and_replaces(tmp_path / _made(tmp_path, "a"))
     test_failure_leaves_everything_as_it_was(tmp_path / _made(tmp_path, "b"))
@@ -193,6 +203,16 @@ def test_the_same_without_unnamed_files(tmp_path: Path) -> None:
     test_modes(tmp_path / _made(tmp_path, "f"))
     test_bad_targets(tmp_path / _made(tmp_path, "g"))
     test_several_files_appear_together(tmp_path / _made(tmp_path, "h"))
+
+
+@pytest.mark.usefixtures("poor_system")
+def test_long_content_without_unnamed_files(tmp_path: Path) -> None:
+    """More than one buffer, and more than one call of the system where it is copied."""
+    content = os.urandom(1 << 20) * 5
+    for _ in range(2):
+        write(tmp_path / "out", content)
+        assert (tmp_path / "out").read_bytes() == content
+        assert len(list(tmp_path.iterdir())) == 1
 
 
 def _made(folder: Path, name: str) -> str:
