@@ -27,7 +27,8 @@ _RING_SLOTS = 4
 _SLOT_BYTES = 32 << 20
 #: One thread of the host copies about 10 GB/s, the bus takes 54: so many threads fill a slot.
 _FILL_THREADS = 8
-_FILL_GRAIN = 2 << 20
+#: The smallest piece that is worth a thread.
+_FILL_GRAIN = 1 << 20
 
 
 class LockedRanges:
@@ -104,7 +105,7 @@ class HostMemory:
         with self._making:
             if self._slots is None:
                 event = functools.partial(self._cuda.Event, block=True, disable_timing=True)
-                self._slots = Ring(self.take, event)
+                self._slots = Ring(self.take, event, slots=_RING_SLOTS, slot_bytes=_SLOT_BYTES)
             return self._slots
 
     def is_locked(self, array: npt.NDArray[Any]) -> bool:
@@ -162,6 +163,8 @@ class Ring:
     Args:
         allocate: Returns page-locked bytes.
         make_event: Returns an event that a thread can wait for without spinning.
+        slots: How many there are.
+        slot_bytes: Size of each.
     """
 
     def __init__(
@@ -169,14 +172,14 @@ class Ring:
         allocate: Callable[[int], npt.NDArray[np.uint8]],
         make_event: Callable[[], Any],
         *,
-        slots: int = _RING_SLOTS,
-        slot_bytes: int = _SLOT_BYTES,
+        slots: int,
+        slot_bytes: int,
     ) -> None:
         self.slot_bytes = slot_bytes
         self._free: queue.SimpleQueue[tuple[npt.NDArray[np.uint8], Any]] = queue.SimpleQueue()
         for _ in range(slots):
             self._free.put((allocate(slot_bytes), make_event()))
-        threads = min(_FILL_THREADS, len(os.sched_getaffinity(0)))
+        self._num_fillers = threads = min(_FILL_THREADS, len(os.sched_getaffinity(0)))
         self._fillers = ThreadPoolExecutor(threads, thread_name_prefix="cuzk-fill") if threads > 1 else None
 
     def send(self, source: npt.NDArray[np.uint8], issue: Callable[[npt.NDArray[np.uint8], int], Any]) -> None:
@@ -226,11 +229,11 @@ class Ring:
                 self._free.put((slot, event))
 
     def _fill(self, into: npt.NDArray[np.uint8], source: npt.NDArray[np.uint8]) -> None:
-        """Copy on the host, in several threads where it pays."""
-        if self._fillers is None or len(source) <= _FILL_GRAIN:
+        """Copy on the host, in several threads where it pays: one piece each, for handing over costs time, too."""
+        if self._fillers is None or len(source) < 2 * _FILL_GRAIN:
             np.copyto(into, source)
             return
-        starts = range(0, len(source), _FILL_GRAIN)
-        parts = [(into[at : at + _FILL_GRAIN], source[at : at + _FILL_GRAIN]) for at in starts]
+        piece = max(-(-len(source) // self._num_fillers), _FILL_GRAIN)
+        parts = [(into[at : at + piece], source[at : at + piece]) for at in range(0, len(source), piece)]
         for _ in self._fillers.map(lambda part: np.copyto(*part), parts):
             pass

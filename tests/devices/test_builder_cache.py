@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ class Compiler:
     def __call__(self, curve: str, family: str, arch: str) -> tuple[bytes, str]:
         self.compiled.append((curve, family))
         if self.error:
+            time.sleep(0.2)
             raise self.error
         return f"cubin {curve} {family} {arch}".encode(), f"log of {curve}"
 
@@ -235,13 +237,25 @@ raise SystemExit(builder._main(sys.argv[1:]))"""
             builder.compile_elsewhere("toy", "fr", "90")
 
 
-def test_architectures_that_nvrtc_does_not_know() -> None:
-    try:
-        builder.nvrtc_version()
-    except CompileError:
-        pytest.skip("NVRTC is not installed")
-    with pytest.raises(
-        CompileError, match=r"does not know GPUs of compute capability 3\.5 .*it knows .*9\.0"
-    ):
-        builder.compile_module("any", "fields", "35")
+def test_architectures_that_nvrtc_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Library:
+        """An NVRTC of which only this is asked."""
+
+        @staticmethod
+        def nvrtcGetNumSupportedArchs(count: Any) -> None:
+            count._obj.value = 2
+
+        @staticmethod
+        def nvrtcGetSupportedArchs(known: Any) -> None:
+            known[0], known[1] = 80, 90
+
+    monkeypatch.setattr(builder, "_nvrtc", Library)
+    monkeypatch.setattr(builder, "nvrtc_version", lambda: (12, 4))
     builder.check_architecture("90")
+    expected = r"NVRTC 12\.4 does not know GPUs of compute capability 12\.0 \(limit: it knows 8\.0, 9\.0\)"
+    for check in (
+        lambda: builder.check_architecture("120"),
+        lambda: builder.compile_module("toy", "fr", "120"),
+    ):
+        with pytest.raises(CompileError, match=expected):
+            check()
