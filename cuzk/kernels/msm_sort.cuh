@@ -80,13 +80,13 @@ constexpr u32 NO_NEIGHBOUR = 0xffffffffu;
 /// Places that one thread finds one after another, a warp apart: only the first takes a long search.
 constexpr u32 PAIR_RUN = 16;
 
-#define MSM_PAIR_LIST_ARGS(F)                                                                                    F(const u32*, entries) F(const u32*, offsets) F(const u32*, next_offsets) F(u64*, pairs) F(u64, num_keys)     F(u64, num_points)
+#define MSM_PAIR_LIST_ARGS(F)                                                                                    F(const u32*, entries) F(const u32*, offsets) F(const u32*, next_offsets) F(u64*, pairs) F(u64, num_keys)     F(u64, num_points) F(u64, sign_mask)
 CUZK_ARGS(MsmPairListArgs, MSM_PAIR_LIST_ARGS)
 
-/// The entry at a place: a point's index with its sign, or the place itself where entries is null.
+/// The entry at a place, or the place itself where entries is null.  sign_mask is DIGIT_SIGN where entries have signs, else 0.
 template <class Ex> CUZK_FN u32 entry_at(Ex& ex, const MsmPairListArgs& a, u32 place) {
     const u32 entry = a.entries ? a.entries[place] : place;
-    if ((entry & ~DIGIT_SIGN) < a.num_points) return entry;
+    if ((entry & ~u32(a.sign_mask)) < a.num_points) return entry;
     ex.fault(FAULT_BAD_INDEX, place);
     return 0;  // keeps later kernels inside the array; the fault stands
 }

@@ -34,20 +34,22 @@ __all__ = ["PendingMsm", "combine_windows", "launch_msm", "msm"]
 
 @dataclass
 class PendingMsm:
-    """A multi-scalar multiplication whose kernels are launched; result() waits for them.
+    """A sum of points whose kernels are launched; result() waits for them.
 
     Attributes:
         device: Where it runs.
         group: Where the result lies.
-        plan: How it was cut; None for an empty sum.
-        sums: What each bit of the windows stands for. Shape (num_windows * window_bits, 4 * coordinate limbs)
-            uint64. Order: by window, then from the lowest bit. Form: XYZZ.
+        sums: What is left to add up. Shape (num_windows * parts, 4 * coordinate limbs) uint64. Order: by window.
+            Form: XYZZ. None for an empty sum.
+        num_windows: Windows of sums.
+        window_bits: Doublings between windows.
     """
 
     device: Device
     group: GroupSpec
-    plan: MsmPlan | None
     sums: Array | None
+    num_windows: int
+    window_bits: int
     _result: npt.NDArray[np.uint64] | None = field(default=None, repr=False)
 
     def result(self) -> npt.NDArray[np.uint64]:
@@ -57,11 +59,11 @@ class PendingMsm:
             KernelFault: A scalar or an index was out of range.
         """
         if self._result is None:
-            if self.plan is None or self.sums is None:
+            if self.sums is None:
                 self._result = infinity(self.group)
             else:
                 self._result = combine_windows(
-                    self.device, self.group, self.sums, self.plan.num_windows * self.plan.window_bits, 1
+                    self.device, self.group, self.sums, self.num_windows, self.window_bits
                 )
                 self.sums = None
         return self._result.copy()
@@ -157,9 +159,9 @@ def launch_msm(
     else:
         raise InternalError(f"a plan for {plan.n} terms comes with {n} terms or with other parameters")
     if n == 0:
-        return PendingMsm(device, group, None, None)
+        return PendingMsm(device, group, None, 0, 0)
     run = _Run(device, group, made, bases, scalars, indices, gather_scalars)
-    return PendingMsm(device, group, made, run.bit_sums())
+    return PendingMsm(device, group, run.bit_sums(), made.num_windows * made.window_bits, 1)
 
 
 def _check_terms(

@@ -17,7 +17,10 @@ from cuzk.ops.plan_sums import SumsPlan, slot_bytes
 from cuzk.ops.points import alloc_points, alloc_xyzz
 from cuzk.ops.scan import exclusive_scan
 
-__all__ = ["KeyedPoints", "SumBuffers", "sum_by_key"]
+__all__ = ["KeyedPoints", "SumBuffers", "halve", "sum_by_key"]
+
+#: Marks an entry whose opposite point is meant.
+_SIGN = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -29,11 +32,13 @@ class KeyedPoints:
         entries: Shape (places,) uint32: the point at each place, with bit 31 where its opposite is meant; None where
             the points themselves stand in order.
         offsets: Shape (num_keys + 1,) uint32: first place of each key, then the number of places.
+        signed: Whether bit 31 of an entry is a sign; where it is not, it makes an index that is too large.
     """
 
     points: Array
     entries: Array | None
     offsets: Array
+    signed: bool = True
 
     @property
     def num_keys(self) -> int:
@@ -112,7 +117,7 @@ def sum_by_key(
     Checked by: tests/kernels/test_sums.py.
     """
     for done in range(plan.rounds):
-        keyed = _halve(device, group, plan, keyed, buffers, done)
+        keyed = halve(device, group, plan, keyed, buffers, done)
     num_keys, suffix = keyed.num_keys, group.full_name
     common = {
         "offsets": keyed.offsets, "buckets": sums, "heads": buffers.heads, "tails": buffers.tails,
@@ -133,10 +138,22 @@ def sum_by_key(
         stride = step
 
 
-def _halve(
+def halve(
     device: Device, group: GroupSpec, plan: SumsPlan, keyed: KeyedPoints, buffers: SumBuffers, done: int
 ) -> KeyedPoints:
-    """One round: neighbours of every key added up in pairs."""
+    """One round: neighbours of every key added up in pairs.
+
+    Args:
+        device: Where everything lives.
+        group: The points' group.
+        plan: As for sum_by_key().
+        keyed: The points before.
+        buffers: Made for the plan; the round after next reuses what this one returns.
+        done: Rounds before this one.
+
+    Returns:
+        The points after, in order. Of p points of a key there are ceil(p / 2) left.
+    """
     num_keys, suffix = keyed.num_keys, f"_{group.curve.name}_fr"
     points, offsets = buffers.points[done % 2], buffers.offsets[done % 2][: num_keys + 1]
     grid, block = wide_shape(num_keys + 1, device.limits)
@@ -150,6 +167,7 @@ def _halve(
         "msm_pair_list" + suffix, grid=grid, block=block,
         entries=0 if keyed.entries is None else keyed.entries, offsets=keyed.offsets, next_offsets=offsets,
         pairs=buffers.pairs, num_keys=num_keys, num_points=int(keyed.points.shape[0]),
+        sign_mask=_SIGN if keyed.signed else 0,
     )  # fmt: skip
     device.launch(
         f"msm_halve_{group.full_name}", grid=plan.pair_grid, block=plan.pair_block,

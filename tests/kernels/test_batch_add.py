@@ -109,3 +109,32 @@ def test_threads_are_whole_warps() -> None:
     for threads in (0, 16, 33, 160):
         with pytest.raises(RangeError):
             batch_add(device, s.spec, device.upload(limbs), threads=threads)
+
+
+@pytest.mark.parametrize("device_name", EVERY_DEVICE)
+@pytest.mark.parametrize("group_name", ["g1", "g2"])
+def test_rounds_of_affine_additions(group_name: str, device_name: str) -> None:
+    device, s = open_device(device_name), subject("toy", group_name)
+    logs, limbs = bases(s, 300, seed=5, infinity_every=7)
+    up = device.upload(limbs)
+    for n, rounds in ((1, 1), (2, 1), (3, 2), (300, 1), (299, 3), (300, 9)):
+        picked = np.arange(n, dtype=np.uint32)[::-1].copy()
+        wanted = s.expected(logs[:n], [1] * n)
+        assert s.point(batch_add(device, s.spec, up[:n], rounds=rounds)) == wanted
+        assert s.point(batch_add(device, s.spec, up, device.upload(picked), rounds=rounds)) == wanted
+    for bad in (300, 1 << 31):
+        with pytest.raises(KernelFault, match="index"):
+            batch_add(device, s.spec, up, device.upload(np.array([1, bad, 2], np.uint32)), rounds=1)
+
+
+def test_more_terms_than_are_added_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuzk.ops.batch_add._CHUNK", 64)
+    s = subject("toy", "g1")
+    logs, limbs = bases(s, 300, seed=6)
+    for name in EVERY_DEVICE:
+        device = open_device(name)
+        up, all_of_them = device.upload(limbs), device.upload(np.arange(300, dtype=np.uint32))
+        for rounds in (0, 2):
+            for indices in (None, all_of_them):
+                found = batch_add(device, s.spec, up, indices, rounds=rounds)
+                assert s.point(found) == s.expected(logs, [1] * 300)
