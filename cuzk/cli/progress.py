@@ -24,10 +24,21 @@ if TYPE_CHECKING:
 
     from cuzk.telemetry import Event, Remaining
 
-__all__ = ["PROVE_STEPS", "SETUP_STEPS", "EventsOption", "Progress", "QuietOption", "left_words"]
+__all__ = [
+    "PROVE_STEPS",
+    "SETUP_STEPS",
+    "EventsOption",
+    "MemoryOption",
+    "Progress",
+    "QuietOption",
+    "left_words",
+]
 
 EventsOption = Annotated[
     Path | None, typer.Option("--events", metavar="E.jsonl", help="Write the phase events, one a line.")
+]
+MemoryOption = Annotated[
+    Path | None, typer.Option("--memory", metavar="M.csv", help="Write the memory in use over time.")
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 

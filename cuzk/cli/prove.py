@@ -23,7 +23,7 @@ from cuzk.cli.options import (
 )
 from cuzk.cli.output import json_names, note, print_facts, print_json, print_table
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
-from cuzk.cli.progress import EventsOption, QuietOption
+from cuzk.cli.progress import EventsOption, MemoryOption, QuietOption
 from cuzk.errors import InputError
 
 if TYPE_CHECKING:
@@ -112,9 +112,7 @@ def prove(
         bool, typer.Option("--timing", help="CUZK_TIMING lines on stderr, and a table of the phases.")
     ] = False,
     events: EventsOption = None,
-    memory: Annotated[
-        Path | None, typer.Option("--memory", metavar="M.csv", help="Write the memory in use over time.")
-    ] = None,
+    memory: MemoryOption = None,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
