@@ -57,7 +57,7 @@ class MemoryReport:
 
     Attributes:
         limit: What the device may hold.
-        reserved: What is backed by memory of the device now; it never shrinks before the device is closed.
+        reserved: What is backed by memory of a GPU now; it never shrinks before the device is closed.  0 on hosts.
         used: What arrays hold now.
         peak: Most that arrays held at once since the last reset.
         largest_free: The largest array that fits now.

@@ -194,7 +194,14 @@ class Device(ABC):
 
     @abstractmethod
     def time_of(self, ticket: Ticket) -> float:
-        """When a ticket's point was passed: milliseconds from an origin of this device.  Waits for the point."""
+        """When a ticket's point was passed: milliseconds from an origin of this device.  Waits for the point.
+
+        Good to a millionth of the time since the device was opened; ``elapsed`` is exact.
+        """
+
+    def elapsed(self, begin: Ticket, end: Ticket) -> float:
+        """Milliseconds between two points, to a microsecond however old the device is.  Waits for both."""
+        return self.time_of(end) - self.time_of(begin)
 
     @abstractmethod
     def take_copies(self) -> list[CopySpan]:

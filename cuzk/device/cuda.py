@@ -282,9 +282,17 @@ class CudaDevice(Device):
             point.wait_issued()
             return self._elapsed(point.event)
 
-    def _elapsed(self, event: Any) -> float:
+    def elapsed(self, begin: Ticket, end: Ticket) -> float:
+        first, second = self._ticket(begin), self._ticket(end)
+        with self._call("waiting for an event", locked=False):
+            first.wait_issued()
+            second.wait_issued()
+            first.event.synchronize()
+            return self._elapsed(second.event, first.event)
+
+    def _elapsed(self, event: Any, since: Any = None) -> float:
         event.synchronize()
-        return float(self._cupy.cuda.get_elapsed_time(self._origin, event))
+        return float(self._cupy.cuda.get_elapsed_time(since or self._origin, event))
 
     def take_copies(self) -> list[CopySpan]:
         with self._call("waiting for an event", locked=False):

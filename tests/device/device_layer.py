@@ -243,6 +243,42 @@ def start_up(device: Any, mib: int) -> Row:
     }  # fmt: skip
 
 
+def limits(device: Any, mib: int) -> Row:
+    """Arrays of more than 2^32 words, shared memory up to the limit, and the current GPU left as it was."""
+    del mib
+    row: Row = {}
+    runtime = device._cupy.cuda.runtime
+    edge = np.array([[3, 0, 0, 0], [5, 0, 0, 0]], np.uint64)
+    want = _square(support.device("cpu"), edge)
+    n = (1 << 29) + 2
+    if device.memory().largest_free >= n * 8 * ROW:
+        x = device.alloc((n, ROW), zero=True)
+        for part in (x[:2], x[n - 2 :]):
+            device.wait(device.stage(edge, part))
+        fr_mul(device, CURVE, x, x, out=x)
+        row["large"] = [bool(np.array_equal(device.download(part), want)) for part in (x[:2], x[n - 2 :])]
+        del x
+    y, shared = device.upload(edge), device.limits.shared_bytes
+    name = f"fr_mul_{CURVE.name}_fr"
+    device.launch(name, grid=1, block=32, shared_bytes=shared, a=y, b=y, out=y, n=2)
+    row["shared"] = bool(np.array_equal(device.download(y), want))
+    try:
+        device.launch(name, grid=1, block=32, shared_bytes=shared + 1, a=y, b=y, out=y, n=2)
+        row["too_much_shared"] = "no error"
+    except CuzkError as error:
+        row["too_much_shared"] = str(error)
+    gpus = runtime.getDeviceCount()
+    if gpus > 1:
+        runtime.setDevice(1)
+    row["square"] = bool(np.array_equal(_square(device, edge), want))
+    row["current"] = runtime.getDevice() == (1 if gpus > 1 else 0)
+    runtime.setDevice(0)
+    row["ok"] = all([*row.get("large", []), row["shared"], row["square"], row["current"]]) and (
+        "shared memory" in row["too_much_shared"]
+    )
+    return row
+
+
 CHECKS: dict[str, Callable[..., Row]] = {
     "launches": launches,
     "rates": rates,
@@ -252,6 +288,7 @@ CHECKS: dict[str, Callable[..., Row]] = {
     "closing": closing,
     "threads": threads,
     "faults": faults,
+    "limits": limits,
     "start_up": start_up,
     "lost_context": lost_context,
 }

@@ -49,7 +49,7 @@ def test_streaming_through_two_buffers(monkeypatch: pytest.MonkeyPatch, seed: in
     host = get_device("cpu", threads=1)
     buffers = [device.alloc((96, CURVE.fr.limbs)) for _ in range(2)]
     total, free = device.upload(values(0)), [None, None]
-    want = values(0)
+    want, first = values(0), device.mark()
     kept = []
     for i in range(7):
         chunk = values(i + 1)
@@ -69,6 +69,9 @@ def test_streaming_through_two_buffers(monkeypatch: pytest.MonkeyPatch, seed: in
     assert [span.nbytes for span in spans] == [values(0).nbytes] * 7
     assert all(span.begin_ms <= span.end_ms for span in spans)
     assert device.take_copies() == []
+    end = device.mark()
+    assert device.elapsed(first, end) == pytest.approx(device.time_of(end) - device.time_of(first), abs=1e-3)
+    assert device.elapsed(first, end) >= spans[-1].end_ms - spans[0].begin_ms > 0
 
 
 def test_without_the_wait_some_order_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,8 @@ def test_chunks_through_two_buffers(kind: str) -> None:
     assert [span.nbytes for span in spans] == [2 * CURVE.fr.nbytes] * 7
     assert device.time_of(begin) <= spans[0].begin_ms <= spans[0].end_ms <= spans[1].begin_ms
     assert spans[-1].end_ms <= device.time_of(device.mark())
+    end = device.mark()
+    assert device.elapsed(begin, end) == pytest.approx(device.time_of(end) - device.time_of(begin), abs=1e-3)
     assert device.counters()["bytes_up"] >= 7 * 2 * CURVE.fr.nbytes
 
 
