@@ -108,14 +108,29 @@ template <class Ex, class G> CUZK_FN void points_on_curve(Ex& ex, const PointsCh
     });
 }
 
-/// first_bad[0] = the least of itself and every i with r * points[i] != infinity.  The points are on the curve.
-template <class Ex, class G> CUZK_FN void points_in_subgroup(Ex& ex, const PointsCheckArgs<G>& a) {
-    using Params = typename G::Fr::Params;
+#define POINTS_SUBGROUP_ARGS(F)                                                                              \
+    F(const Affine<G>*, points) F(u64*, first_bad) F(u64, n) F(const CoordinateOf<G>*, beta)                 \
+    F(const u64*, sizes) F(u64, negative_a) F(u64, negative_b)
+CUZK_ARGS_T1(PointsSubgroupArgs, G, POINTS_SUBGROUP_ARGS)
+
+/// first_bad[0] = the least of itself and every i with a P + b phi(P) != infinity, P = points[i] and phi(x, y) =
+/// (beta[0] x, y).  With a + b phi of degree r and zero on the subgroup of order r, that is every point outside of it.
+/// sizes: |a| then |b|, two limbs each, least limb first.  The points are on the curve.
+/// Cost: a doubling a bit of the longer, a mixed addition a set bit of either.
+template <class Ex, class G> CUZK_FN void points_in_subgroup(Ex& ex, const PointsSubgroupArgs<G>& a) {
+    int bits = 128;
+    while (bits > 0 && ((a.sizes[(bits - 1) / 64] | a.sizes[2 + (bits - 1) / 64]) >> ((bits - 1) % 64) & 1) == 0) --bits;
     for_range(ex, a.n, [&](u64 i) {
-        const Xyzz<G> p = multiply_bits(a.points[i], Params::BITS, [](int b) {
-            return (Params::modulus(b / 64) >> (b % 64) & 1) != 0;
-        });
-        if (!p.is_inf()) (void)ex.atomic_min(a.first_bad, i);
+        const Affine<G> p = a.points[i].cneg(a.negative_a != 0);
+        const Affine<G> q = Affine<G>{a.points[i].x * a.beta[0], a.points[i].y}.cneg(a.negative_b != 0);
+        Xyzz<G> sum = Xyzz<G>::inf();
+        CUZK_NO_UNROLL
+        for (int b = bits - 1; b >= 0; --b) {
+            sum = sum.dbl();
+            if ((a.sizes[b / 64] >> (b % 64) & 1) != 0) sum.add(p);
+            if ((a.sizes[2 + b / 64] >> (b % 64) & 1) != 0) sum.add(q);
+        }
+        if (!sum.is_inf()) (void)ex.atomic_min(a.first_bad, i);
     });
 }
 
@@ -123,6 +138,6 @@ template <class Ex, class G> CUZK_FN void points_in_subgroup(Ex& ex, const Point
 #define CUZK_POINTS_KERNELS(X, G)                                                                            \
     X(points_normalize, PointsNormalizeArgs<G>, 128, 2) X(points_add, PointsAddArgs<G>, 128, 1)              \
     X(points_scalar_mul, PointsScalarMulArgs<G>, 128, 1) X(points_on_curve, PointsCheckArgs<G>, 128, 2)      \
-    X(points_in_subgroup, PointsCheckArgs<G>, 128, 1) X(points_halves, PointsHalvesArgs<G>, 128, 1)
+    X(points_in_subgroup, PointsSubgroupArgs<G>, 128, 1) X(points_halves, PointsHalvesArgs<G>, 128, 1)
 
 }  // namespace cuzk

@@ -1,33 +1,25 @@
-"""Multiples of many points by the endomorphism phi(x, y) = (beta x, y) of curves with a = 0.
+"""The endomorphism phi(x, y) = (beta x, y) of curves with a = 0, phi^2 + phi + 1 = 0.
 
 On the subgroup of order r, phi(P) = lambda P. A scalar k is k1 + k2 lambda mod r with k1 and k2 of half its bits
-(Gallant, Lambert, Vanstone 2001, doi:10.1007/3-540-44647-8_11), so half the doublings do. beta and lambda are
-derived from the curve and checked on its generator.
+(Gallant, Lambert, Vanstone 2001, doi:10.1007/3-540-44647-8_11), so half the doublings do. And a + b phi has degree
+a^2 - a b + b^2; where that is r and a + b lambda = 0 mod r, its kernel has r points and holds the subgroup: it is the
+subgroup. beta and lambda are derived from the curve and checked on its generator.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isqrt
 
-import numpy as np
-from numpy.typing import NDArray
-
 from cuzk.curves import GroupSpec
-from cuzk.device.base import Array, Device
-from cuzk.errors import InternalError, ShapeError
+from cuzk.errors import InternalError
 from cuzk.limbs import U64Array, field_from_ints
-from cuzk.ops.plan_msm import sum_shape
-from cuzk.ops.points import alloc_points, check_points_shape
 
-__all__ = ["Endomorphism", "endomorphism_of", "mul_by_factors", "signed_digits"]
+__all__ = ["DIGIT_BITS", "Endomorphism", "endomorphism_of"]
 
-#: Bits of a digit, and entries of a point's table (cuzk/kernels/points_halves.cuh).
-_DIGIT_BITS, _MULTIPLES = 4, 8
-#: Points that a thread takes through each step together, on a host and on a GPU: the more, the less an inversion costs.
-_HOST_CHUNK, _GPU_CHUNK = 256, 16
+#: Bits of a digit of a scalar's half (cuzk/kernels/points_halves.cuh).
+DIGIT_BITS = 4
 
 
 @dataclass(frozen=True)
@@ -57,6 +49,29 @@ class Endomorphism:
         c1, c2 = (2 * sign * b2 * scalar + r) // (2 * r), (-2 * sign * b1 * scalar + r) // (2 * r)
         return scalar - c1 * a1 - c2 * a2, -c1 * b1 - c2 * b2
 
+    @functools.cached_property
+    def relation(self) -> tuple[int, int]:
+        """(a, b) with a + b phi = 0 on the subgroup of order r and, on this curve, nowhere else.
+
+        Of the six associates the one with the fewest bits set.
+
+        Raises:
+            InternalError: No vector of the basis has degree r.
+        """
+        r = self.group.curve.r
+        found = [(a, b) for a, b in self.basis if a * a - a * b + b * b == r]
+        if not found:
+            raise InternalError(f"{self.group.full_name}: no endomorphism of degree r in the basis")
+        a, b = found[0]
+        # Times phi: (a + b phi) phi = -b + (a - b) phi.
+        associates = [(a, b), (-b, a - b), (b - a, -a)]
+        return min(associates, key=lambda pair: sum(abs(part).bit_count() for part in pair))
+
+    @functools.cached_property
+    def beta_coordinate(self) -> U64Array:
+        """The factor beta as a coordinate of the group. Shape (1, degree * limbs) uint64. Form: Montgomery."""
+        return field_from_ints(self.group.fp, [self.beta, *[0] * (self.group.degree - 1)]).reshape(1, -1)
+
 
 @functools.cache
 def endomorphism_of(group: GroupSpec) -> Endomorphism:
@@ -70,7 +85,7 @@ def endomorphism_of(group: GroupSpec) -> Endomorphism:
     basis = _short_basis(r, eigenvalue)
     # A half is at most half the sum of the two vectors; digits up to 8 reach 8/15 of 16^num_digits.
     bound = max(abs(one) + abs(other) for one, other in zip(*basis, strict=True))
-    num_digits = -(-bound.bit_length() // _DIGIT_BITS)
+    num_digits = -(-bound.bit_length() // DIGIT_BITS)
     x, y = group.generator
     image = group.plain.mul(group.generator, eigenvalue)
     for beta in (root := _cube_root_of_one(p), root * root % p):
@@ -101,85 +116,3 @@ def _short_basis(r: int, eigenvalue: int) -> tuple[tuple[int, int], tuple[int, i
     one = rows[i]
     others = [rows[j] for j in (i - 1, i + 1) if 0 <= j < len(rows)]
     return one, min(others, key=lambda row: row[0] ** 2 + row[1] ** 2)
-
-
-def signed_digits(values: Sequence[int], num_digits: int) -> NDArray[np.uint8]:
-    """Digits of base 16 between -8 and 8, as bytes of two's complement.
-
-    Args:
-        values: Integers of any sign, at most 88..8 (base 16) in size.
-        num_digits: Digits of each.
-
-    Returns:
-        Shape (len(values), num_digits) uint8, the lowest digit first.
-
-    Raises:
-        InternalError: A value is too large.
-    """
-    limit = 8 * (16**num_digits - 1) // 15
-    if any(abs(value) > limit for value in values):
-        raise InternalError(f"a scalar's half has more than {num_digits} digits of base 16")
-    width = num_digits // 2 + 1
-    raw = b"".join(abs(value).to_bytes(width, "little") for value in values)
-    octets = np.frombuffer(raw, np.uint8).reshape(len(values), width)
-    nibbles = np.stack([octets & 15, octets >> 4], axis=-1).reshape(len(values), -1).astype(np.int8)
-    sign = np.array([-1 if value < 0 else 1 for value in values], np.int8)
-    carry = np.zeros(len(values), np.int8)
-    digits = np.empty((len(values), num_digits), np.int8)
-    for w in range(num_digits):
-        digit = nibbles[:, w] + carry
-        carry = (digit > 8).astype(np.int8)
-        digits[:, w] = (digit - 16 * carry) * sign
-    return digits.view(np.uint8)
-
-
-def mul_by_factors(
-    device: Device, group: GroupSpec, points: Array, factors: Sequence[int], *, share: int = 1
-) -> Array:
-    """factors[i // share] * points[i] for every i.
-
-    Args:
-        device: Where points live.
-        group: The points' group.
-        points: Shape (n, *affine_shape) uint64. Form: affine, Montgomery, < p. In the subgroup of order r
-            (elsewhere phi is no multiplication, and the result is some other point); infinity is allowed.
-        factors: Standard form, 0 <= factor < r, on the host.
-        share: Neighbouring points that have a factor in common.
-
-    Returns:
-        Shape (n, *affine_shape) uint64, on the device. Form: affine, Montgomery, < p.
-
-    Raises:
-        ShapeError: n is not len(factors) * share.
-
-    Cost: a point, for scalars of 255 bits: 128 doublings of 7 multiplications, 72 additions of 6 and its share of
-        about 200 inversions; of a factor, its halves on the host.
-    Source: see the module, and cuzk/kernels/points_halves.cuh.
-    Checked by: tests/kernels/test_endomorphism.py.
-    """
-    n = check_points_shape(group, points)
-    if n != len(factors) * share:
-        raise ShapeError(f"{n} points for {len(factors)} factors", limit=f"{share} points a factor")
-    result = alloc_points(device, group, n)
-    if n == 0:
-        return result
-    phi = endomorphism_of(group)
-    halves = [half for factor in factors for half in phi.halves(factor)]
-    digits = device.upload(signed_digits(halves, phi.num_digits))
-    chunk = min(n, _GPU_CHUNK if device.limits.gpu_like else _HOST_CHUNK)
-    grid, block = sum_shape(-(-n // chunk), group, device.limits)
-    if not device.limits.gpu_like:
-        grid = min(-(-n // chunk), 4 * device.limits.num_sms)
-    lanes = grid * block
-    device.launch(
-        f"points_halves_{group.full_name}", grid=grid, block=block, points=points, dst=result, digits=digits,
-        beta=device.upload(_coordinate(group, phi.beta)), n=n, share=share, num_digits=phi.num_digits, chunk=chunk,
-        scratch=alloc_points(device, group, lanes * (_MULTIPLES + 1) * chunk),
-        products=device.alloc((lanes * chunk, group.degree * group.fp.limbs)),
-    )  # fmt: skip
-    return result
-
-
-def _coordinate(group: GroupSpec, value: int) -> U64Array:
-    """An element of F_p as a coordinate. Shape (1, degree * limbs). Form: Montgomery."""
-    return field_from_ints(group.fp, [value, *[0] * (group.degree - 1)]).reshape(1, -1)

@@ -15,7 +15,7 @@ from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.errors import RangeError, ShapeError
 from cuzk.limbs import U64Array
-from cuzk.ops.endomorphism import mul_by_factors
+from cuzk.ops.halves import mul_by_factors
 from cuzk.ops.plan_msm import sum_shape
 from cuzk.ops.points import alloc_xyzz, normalize
 

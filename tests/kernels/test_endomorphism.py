@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from math import isqrt
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +16,12 @@ import pytest
 from cuzk.curves import GroupSpec, get_curve
 from cuzk.device import get_device
 from cuzk.errors import InternalError, KernelFault, ShapeError
-from cuzk.limbs import U64Array, fr_from_ints
-from cuzk.ops import endomorphism
-from cuzk.ops.endomorphism import endomorphism_of, mul_by_factors, signed_digits
+from cuzk.limbs import U64Array, fr_from_ints, points_from_ints
+from cuzk.ops import halves
+from cuzk.ops.endomorphism import endomorphism_of
 from cuzk.ops.fixed_base import fixed_base_mul
+from cuzk.ops.halves import mul_by_factors, signed_digits
+from cuzk.ops.points import first_outside_subgroup
 
 GROUPS = [f"{curve}/{group}" for curve in ("toy", "bn254", "bls12_381") for group in ("g1", "g2")]
 
@@ -125,7 +128,7 @@ def test_chunks(n: int, rng: random.Random, monkeypatch: pytest.MonkeyPatch) -> 
     expected = multiples(group, [e * f % r for e, f in zip(exponents, factors, strict=True)])
     points = cpu.upload(multiples(group, exponents))
     for chunk in (1, 7, 256):
-        monkeypatch.setattr(endomorphism, "_HOST_CHUNK", chunk)
+        monkeypatch.setattr(halves, "_HOST_CHUNK", chunk)
         assert (cpu.download(mul_by_factors(cpu, group, points, factors)) == expected).all()
 
 
@@ -141,8 +144,54 @@ def test_nothing_and_what_does_not_fit() -> None:
 def test_a_digit_out_of_range_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     group, cpu = group_of("toy/g1"), get_device("cpu")
     digits = np.array([[1, 0, 0], [0, 9, 0]], np.uint8)
-    monkeypatch.setattr(
-        endomorphism, "signed_digits", lambda values, num: np.resize(digits, (len(values), num))
-    )
+    monkeypatch.setattr(halves, "signed_digits", lambda values, num: np.resize(digits, (len(values), num)))
     with pytest.raises(KernelFault):
         mul_by_factors(cpu, group, cpu.upload(multiples(group, [1, 2])), [5, 6])
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_the_relation_has_degree_r(name: str) -> None:
+    phi, r = endomorphism_of(group_of(name)), group_of(name).curve.r
+    a, b = phi.relation
+    assert (a + b * phi.eigenvalue) % r == 0
+    assert a * a - a * b + b * b == r
+    assert max(abs(a), abs(b)) < 2**128
+
+
+def small_prime_factors(number: int) -> list[int]:
+    return [p for p in range(2, 20_000) if number % p == 0 and all(p % q for q in range(2, isqrt(p) + 1))]
+
+
+@pytest.mark.parametrize("name", [name for name in GROUPS if group_of(name).cofactor > 1])
+def test_points_of_small_order_are_outside(name: str, rng: random.Random) -> None:
+    """For every small prime q that divides the cofactor: a point of order q, and its sum with one of order r.
+
+    The check is another equation than r P = infinity: nothing that the cofactor lets through may satisfy it.
+    """
+    group, cpu = group_of(name), get_device("cpu")
+    plain, r = group.plain, group.curve.r
+    primes = small_prime_factors(group.cofactor)
+    assert primes
+    found: list[Any] = []
+    while len(found) < 2 * len(primes):
+        x = rng.randrange(group.fp.modulus)
+        coordinate = x if group.degree == 1 else (x, rng.randrange(group.fp.modulus))
+        y = plain.sqrt(plain.rhs(coordinate))
+        if y is None:
+            continue
+        q = primes[len(found) // 2]
+        point = plain.mul((coordinate, y), r)
+        rest = group.cofactor
+        while rest % q == 0:
+            rest //= q
+        point = plain.mul(point, rest)
+        while point is not None and (above := plain.mul(point, q)) is not None:
+            point = above
+        if point is not None:
+            assert plain.is_on_curve(point)
+            found += [point, plain.add(point, plain.mul(group.generator, rng.randrange(1, r)))]
+    inside = multiples(group, [1, 0, r - 1])
+    for point in found:
+        array = np.concatenate([inside, points_from_ints(group, [point])])
+        assert first_outside_subgroup(cpu, group, cpu.upload(array)) == 3
+    assert first_outside_subgroup(cpu, group, cpu.upload(inside)) is None
