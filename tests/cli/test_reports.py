@@ -126,7 +126,7 @@ def test_doctor_counts_gpus_also_those_it_cannot_open(monkeypatch: pytest.Monkey
 
 def test_auto_opens_a_gpu_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[tuple[str, list[str]]] = []
-    monkeypatch.setattr(cuzk.device, "get_device", lambda spec, **more: opened.append((spec, list(more))))
+    monkeypatch.setattr(cuzk.device, "get_device", lambda spec, *_, **more: opened.append((spec, list(more))))
     for available, spec in ((True, "auto"), (False, "auto"), (True, "cpu"), (False, "cuda:1")):
         monkeypatch.setattr(cuzk.device, "cuda_available", lambda answer=available: answer)
         open_device(spec)
