@@ -29,7 +29,7 @@ TOO_LONG = 2.0
 #: Bytes that reading may take beyond four times the file: of Python and numpy where memory is traced, and of address
 #: space, which counts native memory too, touched or not, in every case.
 CONSTANT = 4 << 20
-_MEASURED = 16  # every so many cases memory is traced, which is slow
+_MEASURED = 64  # every so many cases memory is traced, which is slow
 _DESCRIBED = 4  # every so many cases the other ways to read this kind get the file, too
 _CROSSED = 64  # every so many cases all readers get the file
 _LOOKED_UP = 16  # every so many readings the process's address space is looked up
