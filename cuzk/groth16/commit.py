@@ -19,15 +19,16 @@ from cuzk.groth16.commitments import Commitments
 from cuzk.groth16.residency import MOST_PENDING
 from cuzk.groth16.resident import Query, ResidentKey
 from cuzk.limbs import U64Array
-from cuzk.ops.batch_add import batch_add
+from cuzk.ops.batch_add import batch_add, launch_batch_add
 from cuzk.ops.classify import Classified, classify_parts
 from cuzk.ops.fr_vec import gather
 from cuzk.ops.msm import PendingMsm, launch_msm
+from cuzk.ops.msm_memory import plan_msm_within, scratch_bytes
 from cuzk.telemetry import Recorder, Span
 
 __all__ = ["Commitments", "commit_h", "commit_witness"]
 
-#: A plan's choice of workspace holds where this share of a device is free.
+#: A plan's own choice of lists and buckets takes at most this share of a device.
 _DEFAULT_WORKSPACE_SHARE = 4
 
 
@@ -167,8 +168,11 @@ class _Commit:
         self.resident = resident
         self.device = resident.device
         self.window_bits = _window_bits(variants)
-        roomy = workspace >= self.device.limits.memory_bytes // _DEFAULT_WORKSPACE_SHARE
-        self.memory_bytes = None if roomy else workspace
+        scratch = max(
+            scratch_bytes(group, self.device.limits) for group in (resident.curve.g1, resident.curve.g2)
+        )
+        roomy = workspace >= self.device.limits.memory_bytes // _DEFAULT_WORKSPACE_SHARE + scratch
+        self.workspace = None if roomy else workspace
         self.gathered: dict[int, Array] = {}
         self.classes: dict[str, list[Classified]] = {}
         self.pending: dict[str, list[PendingMsm]] = {}
@@ -199,10 +203,12 @@ class _Commit:
         self.classes = {name: [found[i] for i in place] for name, place in chosen.items()}
 
     def add_ones(self, query: Query, i_chunk: int, bases: Array) -> None:
-        """Sum up the bases of scalar one of a chunk; waits for the sum."""
+        """Launch the sum of the bases of scalar one of a chunk."""
         if query.name in self.classes and self.classes[query.name][i_chunk].num_ones:
             ones = self.classes[query.name][i_chunk].ones
-            self._keep(query, batch_add(self.device, query.group, bases, ones))
+            self.pending.setdefault(query.name, []).append(
+                launch_batch_add(self.device, query.group, bases, ones)
+            )
 
     def launch(self, query: Query, scalars: Array) -> None:
         """Launch what add_ones() has not taken, chunk by chunk; of streamed bases, the ones too.
@@ -215,17 +221,22 @@ class _Commit:
         for i, chunk in enumerate(self.resident.chunks(query.name)):
             indices = self.classes[query.name][i].others if query.name in self.classes else None
             own = scalars[chunk.first : chunk.last]
-            pending.append(
-                launch_msm(
-                    self.device, query.group, chunk.bases, own, indices=indices,
-                    window_bits=self.window_bits, memory_bytes=self.memory_bytes,
-                )
-            )  # fmt: skip
+            pending.append(self._msm(query.group, chunk.bases, own, indices))
             chunk.ahead()
             if query.bases is None:
                 self.add_ones(query, i, chunk.bases)
-            if len(pending) == MOST_PENDING:
+            if len(pending) >= MOST_PENDING:
                 self._collect(query)
+
+    def _msm(self, group: GroupSpec, bases: Array, scalars: Array, indices: Array | None) -> PendingMsm:
+        """Launch one multi-scalar multiplication, within the workspace."""
+        terms = len(scalars) if indices is None else len(indices)
+        if self.workspace is None or terms == 0:
+            return launch_msm(
+                self.device, group, bases, scalars, indices=indices, window_bits=self.window_bits
+            )
+        plan = plan_msm_within(terms, group, self.device.limits, self.workspace, window_bits=self.window_bits)
+        return launch_msm(self.device, group, bases, scalars, indices=indices, plan=plan)
 
     def total(self, query: Query) -> U64Array:
         """The sum over a query, on the host; waits for it."""

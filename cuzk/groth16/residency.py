@@ -9,7 +9,7 @@ time and memory, never a result.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -17,6 +17,7 @@ from cuzk.curves import Curve, GroupSpec
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError
 from cuzk.keys import ProvingKey
+from cuzk.ops.msm_memory import border_bytes, pair_bytes
 from cuzk.ops.plan_fr import MAX_LOG_RADIX, PLACED_MEMORY_SHARE, plan_ntt, spmv_long_row, table_bits
 from cuzk.ops.plan_msm import MAX_WINDOW_BITS
 
@@ -46,8 +47,6 @@ _GOOD_WORKSPACE, _LEAST_WORKSPACE, _LEAST_BUCKETS = 240, 32, 128 << 10
 #: Multi-scalar multiplications whose sums wait on the device to be collected together: each takes memory, and each
 #: collection is a wait.
 MOST_PENDING = 4
-#: Threads of a multiprocessor that add points in G1 (half as many in G2, of twice the size), and their pairs.
-_LANES_PER_SM, _PAIRS = 512, 128
 #: Memory left to small arrays: partial sums, counters, constants.
 _RESERVE_BYTES, _RESERVE_SHARE, _MOST_RESERVE = 256 << 10, 32, 512 << 20
 
@@ -197,15 +196,14 @@ def _bytes(
     )
 
 
-def _lists_and_buckets(workspace: int, shape: KeyShape, limits: DeviceLimits) -> int:
-    """What of a workspace is left to lists and buckets, by which multiplications are cut.
-
-    On a GPU every thread that adds points keeps products for the pairs that share its inversion, and what is open at
-    the borders of its piece (ops/plan_sums.py). A small workspace is cut so that there are no pairs.
-    """
-    group = shape.curve.g1
-    scratch = limits.num_sms * _LANES_PER_SM * (_PAIRS * group.affine_bytes // 2 + 4 * group.xyzz_bytes + 16)
-    return workspace - scratch if limits.gpu_like and workspace >= 2 * scratch else workspace
+def _workspace(terms: int, shape: KeyShape, limits: DeviceLimits, *, good: bool) -> int:
+    """Bytes that a multi-scalar multiplication of so many terms should have, or must have (ops/msm_memory.py)."""
+    groups = (shape.curve.g1, shape.curve.g2)
+    borders = max(border_bytes(shape.curve.fr.bits * terms, group, limits) for group in groups)
+    if not good:
+        return borders + _LEAST_WORKSPACE * terms + _LEAST_BUCKETS
+    pairs = max(pair_bytes(group, limits) for group in groups) if limits.gpu_like else 0
+    return borders + min(pairs, _GOOD_WORKSPACE * terms) + _GOOD_WORKSPACE * terms
 
 
 def _largest_terms(shape: KeyShape, resident: frozenset[str], chunk: int) -> tuple[int, int]:
@@ -225,12 +223,12 @@ def _plan(
     terms_h, terms = _largest_terms(shape, resident, chunk)
     rows_apart = chunk > 0
     need = _bytes(shape, limits, resident, chunk, rows_apart)
-    if not rows_apart and limit - need.msm_h < _GOOD_WORKSPACE * terms_h:
+    good_h, good = (_workspace(count, shape, limits, good=True) for count in (terms_h, terms))
+    if not rows_apart and limit - need.msm_h < good_h:
         rows_apart = True
         need = _bytes(shape, limits, resident, chunk, rows_apart)
-    msm_h = _lists_and_buckets(limit - need.msm_h, shape, limits)
-    commit = _lists_and_buckets(limit - need.commit, shape, limits)
-    least_h, least = (_LEAST_WORKSPACE * count + _LEAST_BUCKETS for count in (terms_h, terms))
+    msm_h, commit = limit - need.msm_h, limit - need.commit
+    least_h, least = (_workspace(count, shape, limits, good=False) for count in (terms_h, terms))
     if need.synthesis > limit or msm_h < least_h or commit < least:
         return None
     per_circuit = shape.witness_bytes + 3 * shape.row_bytes
@@ -244,18 +242,25 @@ def _plan(
         circuits=1 if chunk else 1 + max(0, spare) // per_circuit,
         msm_h_bytes=msm_h, commit_bytes=commit, stages=MappingProxyType(stages),
     )  # fmt: skip
-    return replace(plan, cost=_cost(shape, plan, terms_h, terms))
+    shortage = ((terms_h, good_h / max(msm_h, 1)), (terms, good / max(commit, 1)))
+    return replace(plan, cost=_cost(shape, plan, shortage))
 
 
-def _cost(shape: KeyShape, plan: ResidencyPlan, terms_h: int, terms: int) -> float:
-    """Nanoseconds that a proof takes beyond one with all memory: copies, cuts into chunks, small workspaces."""
+def _cost(shape: KeyShape, plan: ResidencyPlan, shortage: Sequence[tuple[int, float]]) -> float:
+    """Nanoseconds that a proof takes beyond one with all memory: copies, cuts into chunks, small workspaces.
+
+    Args:
+        shape: Of the key.
+        plan: What is streamed, and how.
+        shortage: Terms of a multiplication, and how often its workspace would fit a good one.
+    """
     total = 0.0
     for name in plan.streamed:
         hidden = _HIDDEN_COPY if name == "h" else 1.0
         total += hidden * shape.query_bytes(name) / _COPY_BYTES_A_NS
         total += _CHUNK_NS * -(-shape.lengths[name] // plan.chunk_length(shape.group(name)))
-    for count, workspace in ((terms_h, plan.msm_h_bytes), (terms, plan.commit_bytes)):
-        total += 0.1 * _TERM_NS * count * max(0.0, _GOOD_WORKSPACE * count / max(workspace, 1) - 1)
+    for terms, times in shortage:
+        total += 0.1 * _TERM_NS * terms * max(0.0, times - 1)
     return total
 
 

@@ -1,0 +1,63 @@
+"""Plans of multi-scalar multiplications that keep within a number of bytes, scratch of the additions included."""
+
+from __future__ import annotations
+
+from cuzk.curves import GroupSpec
+from cuzk.device.base import DeviceLimits
+from cuzk.errors import OutOfMemoryError
+from cuzk.ops.plan_msm import MsmPlan, plan_msm
+from cuzk.ops.plan_sums import plan_sums
+
+__all__ = ["border_bytes", "pair_bytes", "plan_msm_within", "scratch_bytes"]
+
+
+def pair_bytes(group: GroupSpec, limits: DeviceLimits) -> int:
+    """Bytes that rounds of affine additions take beside the points: products of all pairs that share inversions."""
+    shape = plan_sums(1, 1, group, limits, rounds=1)
+    return shape.pair_grid * shape.pair_block * shape.chunk * group.affine_bytes // 2
+
+
+def border_bytes(n: int, group: GroupSpec, limits: DeviceLimits) -> int:
+    """Most bytes of what is open at the borders of the pieces that n points are cut into."""
+    return plan_sums(max(n, 1), 1, group, limits, rounds=0).num_segments * (2 * group.xyzz_bytes + 8)
+
+
+def scratch_bytes(group: GroupSpec, limits: DeviceLimits) -> int:
+    """Most bytes that a multiplication of any length takes beside lists and buckets."""
+    return pair_bytes(group, limits) + border_bytes(2**40, group, limits)
+
+
+def plan_msm_within(
+    n: int, group: GroupSpec, limits: DeviceLimits, workspace: int, *, window_bits: int | None = None
+) -> MsmPlan:
+    """Cut a multi-scalar multiplication so that all its arrays fit a workspace.
+
+    Args:
+        n: Number of terms, >= 1.
+        group: Where the bases live.
+        limits: The device.
+        workspace: Bytes.
+        window_bits: As for plan_msm().
+
+    Returns:
+        A plan with rounds of affine additions where half of the workspace is left beside their products, else
+        without. Its window sums are not counted.
+
+    Raises:
+        OutOfMemoryError: Not even one window fits.
+
+    Checked by: tests/kernels/test_msm_memory.py.
+    """
+    bits = group.curve.fr.bits + 1
+    borders = border_bytes(bits * n, group, limits)
+    pairs = pair_bytes(group, limits)
+    if limits.gpu_like and workspace - borders >= 2 * pairs:
+        try:
+            return plan_msm(
+                n, group, limits, window_bits=window_bits, memory_bytes=workspace - borders - pairs
+            )
+        except OutOfMemoryError:  # with fixed windows: their buckets want all of it
+            pass
+    return plan_msm(
+        n, group, limits, window_bits=window_bits, rounds=0, memory_bytes=max(1, workspace - borders)
+    )
