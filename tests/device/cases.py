@@ -25,7 +25,8 @@ from cuzk.ops.lagrange import lagrange_at
 from cuzk.ops.msm import msm
 from cuzk.ops.ntt import ntt
 from cuzk.ops.plan_msm import plan_msm
-from cuzk.ops.points import add, first_off_curve, infinite_mask, normalize, scalar_mul
+from cuzk.ops.point_ntt import point_ntt
+from cuzk.ops.points import add, first_off_curve, infinite_mask, normalize, scalar_mul, subgroup_arguments
 from cuzk.ops.power_tables import Order
 from cuzk.ops.scan import exclusive_scan
 from cuzk.ops.spmv import DeviceMatrix, spmv
@@ -61,6 +62,8 @@ def fr_cases(device: Device, curve: Curve, n: int) -> Results:
     yield "first_mismatch", np.array([-1 if mismatch is None else mismatch])
     wrong = fr_vec.first_mismatch(device, curve, a, b, c)
     yield "first_mismatch_some", np.array([-1 if wrong is None else wrong])
+    places = device.upload(np.random.default_rng(n).integers(0, n, 2 * n).astype(np.uint32))
+    yield "gather", get(fr_vec.gather(device, curve, a, places))
     counts = device.upload(np.random.default_rng(n).integers(0, 9, n).astype(np.uint32))
     exclusive_scan(device, curve, counts, tile=512)  # small enough for several levels
     yield "scan", get(counts)
@@ -119,6 +122,7 @@ def group_cases(device: Device, group: GroupSpec, n: int, windows: tuple[int, ..
     yield "scalar_mul", device.download(scalar_mul(device, group, few, s[: len(few)]))
     shifted = device.upload(np.roll(host_points, 1, axis=0))
     yield "add", device.download(add(device, group, points, shifted))
+    yield "point_ntt", point_ntt(device, group, host_points[:8], curve.root_of_unity(3, "snarkjs"))
     yield "batch_add", batch_add(device, group, points)
     index = device.upload(np.arange(0, n, 2, dtype=np.uint32))
     yield "batch_add_index", batch_add(device, group, points, index)
@@ -138,8 +142,9 @@ def in_subgroup(device: Device, group: GroupSpec, points: Any) -> HostArray:
     block = 1 if device.limits.warp == 1 else 64
     kernel = f"points_in_subgroup_{group.full_name}"
     device.launch(
-        kernel, grid=-(-len(points) // block), block=block, points=points, first_bad=found, n=len(points)
-    )
+        kernel, grid=-(-len(points) // block), block=block, points=points, first_bad=found, n=len(points),
+        **subgroup_arguments(device, group),
+    )  # fmt: skip
     return device.download(found)
 
 
