@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from cuzk.curves import CURVES, RootConvention, get_curve
+from cuzk.curves import CURVES, ROOT_CONVENTIONS, RootConvention, get_curve
 from cuzk.device import get_device
 from cuzk.errors import InputError, InternalError
 from cuzk.formats import (
@@ -22,11 +22,14 @@ from cuzk.formats import (
     load_cuzk_key,
     load_params,
     load_r1cs,
+    load_vk,
     load_vkey,
     load_witness,
     load_zkey,
+    read_ceremony,
     save_cuzk_key,
     save_params,
+    save_vk,
     save_zkey,
     vkey_to_json,
 )
@@ -35,7 +38,7 @@ from cuzk.groth16 import Prover
 from cuzk.groth16.alpha_beta import alpha_beta_of
 from cuzk.groth16.convert import convert
 from cuzk.groth16.setup import setup
-from cuzk.keys import ProvingKey
+from cuzk.keys import H_FORMS, HForm, ProvingKey
 from cuzk.proof import Proof
 from cuzk.relation import R1CS
 from cuzk.witness import Witness
@@ -112,6 +115,62 @@ def test_chains_of_formats(curve: str, chain: tuple[str, ...], roots: RootConven
         assert proof_of(made, load) == expected, (i, step)
     for (name, _, one), (_, _, other) in zip(made.points(), key_for(curve, roots).points(), strict=True):
         assert name == "h_query" or np.array_equal(one, other), name
+
+
+def through_bytes(made: ProvingKey, load: Load, path: Path) -> ProvingKey:
+    return cuzk_key_from_bytes(cuzk_key_to_bytes(made))
+
+
+@pytest.mark.parametrize("h_form", H_FORMS)
+@pytest.mark.parametrize("roots", ROOT_CONVENTIONS)
+@pytest.mark.parametrize("curve", ["bls12_381", "bn254"])
+def test_every_form_through_every_file(
+    curve: str, roots: RootConvention, h_form: HForm, tmp_path: Path
+) -> None:
+    """The proof under fixed blinding, the verifying key, the circuit and its matrix C are those of the key."""
+    load, device = load_for(curve), get_device("cpu")
+    original = key_for(curve, "snarkjs")
+    made = convert(original, device, h_form=h_form, root_convention=roots)
+    expected, vkey = proof_of(original, load), dump_json(vkey_to_json(original.verifying_key()))
+    steps = STEPS | {"bytes": through_bytes}
+    if curve == "bn254":
+        del steps["params"]
+    for name, step in steps.items():
+        found = step(made, load, tmp_path / name)
+        assert proof_of(found, load) == expected, name
+        assert dump_json(vkey_to_json(found.verifying_key())) == vkey, name
+        assert found.circuit_digest == load.r1cs.digest(), name
+        if name in ("own", "bytes"):
+            assert (found.h_form, found.root_convention) == (made.h_form, made.root_convention)
+            assert found.c is not None
+            assert cuzk_key_to_bytes(found) == cuzk_key_to_bytes(made)
+
+
+def test_the_bytes_of_bellpersons_files_come_back(tmp_path: Path) -> None:
+    """.params and .vk by way of a key of our own, and of the other H form."""
+    load, device = load_for("bls12_381"), get_device("cpu")
+    made = convert(key_for("bls12_381", "bellman"), device, h_form="monomial")
+    first, second, vk, vk_again = (tmp_path / name for name in ("a.params", "b.params", "a.vk", "b.vk"))
+    save_params(first, made)
+    save_vk(vk, made)
+    read = through_own(load_params(first, load.r1cs), load, tmp_path / "own")
+    for again in (read, convert(convert(read, device, h_form="odd_lagrange"), device, h_form="monomial")):
+        save_params(second, again, overwrite=True)
+        save_vk(vk_again, again, overwrite=True)
+        assert second.read_bytes() == first.read_bytes()
+        assert vk_again.read_bytes() == vk.read_bytes()
+    assert dump_json(vkey_to_json(load_vk(vk))) == dump_json(vkey_to_json(made.verifying_key()))
+
+
+@pytest.mark.parametrize("curve", ["bls12_381", "bn254"])
+def test_the_bytes_of_snarkjs_files_come_back_by_way_of_our_own(curve: str, tmp_path: Path) -> None:
+    path = DATA / get_curve(curve).snarkjs_name / "mimc_chain" / "mimc_chain.zkey"
+    direct, detour = tmp_path / "direct.zkey", tmp_path / "detour.zkey"
+    save_zkey(direct, load_zkey(path), ceremony=read_ceremony(path))
+    own = through_own(load_zkey(path), load_for(curve), tmp_path / "own")
+    save_zkey(detour, own, ceremony=read_ceremony(path))
+    assert detour.read_bytes() == direct.read_bytes()
+    assert read_ceremony(detour) == read_ceremony(path)
 
 
 @pytest.mark.parametrize("curve", CURVES)
