@@ -27,8 +27,8 @@ struct CudaExec {
 
     /// Start copying *source to *slot, which is in shared memory and this thread's own; it is there after copy_wait().
     template <class T> CUZK_FN void copy_async(T* slot, const T* source) const {
-        constexpr u32 UNIT = sizeof(T) % 16 == 0 ? 16 : 8;
-        static_assert(sizeof(T) % UNIT == 0 && alignof(T) >= UNIT, "asynchronous copies move 8 or 16 bytes");
+        constexpr u32 UNIT = alignof(T) % 16 == 0 ? 16 : 8;  // a size is a multiple of its alignment
+        static_assert(alignof(T) % UNIT == 0, "asynchronous copies move 8 or 16 bytes");
         const u32 to = u32(__cvta_generic_to_shared(slot));
         const u8* from = reinterpret_cast<const u8*>(source);
         CUZK_UNROLL
