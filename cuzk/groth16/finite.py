@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import numpy.typing as npt
@@ -55,6 +54,8 @@ def compact(bases: U64Array, places: npt.NDArray[np.uint32]) -> U64Array:
         bases: Shape (m, *affine_shape) uint64; may be mapped from a file.
         places: Shape (n,) uint32. Order: ascending.
     """
+    from concurrent.futures import ThreadPoolExecutor  # here: it brings the logging module along
+
     kept = np.empty((len(places), *bases.shape[1:]), bases.dtype)
 
     def copy(first: int) -> None:
