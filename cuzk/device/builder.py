@@ -228,7 +228,10 @@ def compile_elsewhere(curve: str, family: str, arch: str) -> tuple[bytes, str]:
         CompileError: As compile_module; or the process died, as it does when memory runs out.
     """
     command = [sys.executable, "-m", "cuzk.device.builder", curve, family, arch]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
+    environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path),
+        "CUDA_CACHE_DISABLE": "1",  # what comes from NVIDIA's own cache comes without the compiler's log
+    }
     done = subprocess.run(command, capture_output=True, env=environment, check=False)
     found = module_cache.unpack(done.stdout) if done.returncode == 0 else None
     if found is not None:
