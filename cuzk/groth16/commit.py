@@ -7,6 +7,7 @@ streamed does both while a chunk is there, in the phase of its MSM.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -23,7 +24,7 @@ from cuzk.ops.batch_add import batch_add, launch_batch_add
 from cuzk.ops.classify import Classified, classify_parts
 from cuzk.ops.fr_vec import gather
 from cuzk.ops.msm import PendingMsm, launch_msm
-from cuzk.ops.msm_memory import plan_msm_within, scratch_bytes
+from cuzk.ops.msm_memory import plan_msm_within, scratch_bytes, sum_bytes
 from cuzk.telemetry import Recorder, Span
 
 __all__ = ["Commitments", "commit_h", "commit_witness"]
@@ -175,8 +176,8 @@ class _Commit:
         self.workspace = None if roomy else workspace
         self.gathered: dict[int, Array] = {}
         self.classes: dict[str, list[Classified]] = {}
-        self.pending: dict[str, list[PendingMsm]] = {}
-        self.sums: dict[str, list[U64Array]] = {}
+        self.pending: dict[str, list[PendingMsm]] = defaultdict(list)
+        self.sums: dict[str, list[U64Array]] = defaultdict(list)
 
     def scalars(self, query: Query, w: Array) -> Array:
         """The scalars of a query's bases, one each; queries with the same places share them."""
@@ -206,8 +207,10 @@ class _Commit:
         """Launch the sum of the bases of scalar one of a chunk."""
         if query.name in self.classes and self.classes[query.name][i_chunk].num_ones:
             ones = self.classes[query.name][i_chunk].ones
-            self.pending.setdefault(query.name, []).append(
-                launch_batch_add(self.device, query.group, bases, ones)
+            limits = self.device.limits
+            fits = self.workspace is None or sum_bytes(len(ones), query.group, limits) <= self.workspace
+            self.pending[query.name].append(
+                launch_batch_add(self.device, query.group, bases, ones, rounds=None if fits else 0)
             )
 
     def launch(self, query: Query, scalars: Array) -> None:
@@ -217,7 +220,7 @@ class _Commit:
             query: The bases.
             scalars: One for each base.
         """
-        pending = self.pending.setdefault(query.name, [])
+        pending = self.pending[query.name]
         for i, chunk in enumerate(self.resident.chunks(query.name)):
             indices = self.classes[query.name][i].others if query.name in self.classes else None
             own = scalars[chunk.first : chunk.last]
@@ -225,7 +228,7 @@ class _Commit:
             chunk.ahead()
             if query.bases is None:
                 self.add_ones(query, i, chunk.bases)
-            if len(pending) >= MOST_PENDING:
+            if len(pending) >= MOST_PENDING - 1:  # the next chunk adds up to two
                 self._collect(query)
 
     def _msm(self, group: GroupSpec, bases: Array, scalars: Array, indices: Array | None) -> PendingMsm:
@@ -244,15 +247,10 @@ class _Commit:
         return _sum(self.device.host, query.group, self.sums.pop(query.name))
 
     def _collect(self, query: Query) -> None:
-        """Wait for what is launched over a query."""
+        """Wait for what is launched over a query, and put its sums by."""
         pending = self.pending[query.name]
-        for one in pending:
-            self._keep(query, one.result())
+        self.sums[query.name] += [one.result() for one in pending]
         pending.clear()
-
-    def _keep(self, query: Query, point: U64Array) -> None:
-        """Put a part of a query's sum by."""
-        self.sums.setdefault(query.name, []).append(point)
 
 
 def _sum(host: Device, group: GroupSpec, points: Sequence[U64Array]) -> U64Array:

@@ -46,7 +46,7 @@ _LOG_CHUNKS = range(6, 24)
 _GOOD_WORKSPACE, _LEAST_WORKSPACE, _LEAST_BUCKETS = 240, 32, 128 << 10
 #: Multi-scalar multiplications whose sums wait on the device to be collected together: each takes memory, and each
 #: collection is a wait.
-MOST_PENDING = 4
+MOST_PENDING = 8
 #: Memory left to small arrays: partial sums, counters, constants.
 _RESERVE_BYTES, _RESERVE_SHARE, _MOST_RESERVE = 256 << 10, 32, 512 << 20
 

@@ -6,9 +6,9 @@ from cuzk.curves import GroupSpec
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError
 from cuzk.ops.plan_msm import MsmPlan, plan_msm
-from cuzk.ops.plan_sums import plan_sums
+from cuzk.ops.plan_sums import places_left, plan_sums
 
-__all__ = ["border_bytes", "pair_bytes", "plan_msm_within", "scratch_bytes"]
+__all__ = ["border_bytes", "pair_bytes", "plan_msm_within", "scratch_bytes", "sum_bytes"]
 
 
 def pair_bytes(group: GroupSpec, limits: DeviceLimits) -> int:
@@ -25,6 +25,12 @@ def border_bytes(n: int, group: GroupSpec, limits: DeviceLimits) -> int:
 def scratch_bytes(group: GroupSpec, limits: DeviceLimits) -> int:
     """Most bytes that a multiplication of any length takes beside lists and buckets."""
     return pair_bytes(group, limits) + border_bytes(2**40, group, limits)
+
+
+def sum_bytes(n: int, group: GroupSpec, limits: DeviceLimits) -> int:
+    """Most bytes that adding up n points in rounds takes (batch_add)."""
+    halves = places_left(n, 1, 1) * (8 + group.affine_bytes) + places_left(n, 1, 2) * group.affine_bytes
+    return pair_bytes(group, limits) + border_bytes(n, group, limits) + halves
 
 
 def plan_msm_within(

@@ -10,8 +10,9 @@ import pytest
 
 from cuzk.curves import get_curve
 from cuzk.errors import OutOfMemoryError
+from cuzk.ops.batch_add import launch_batch_add
 from cuzk.ops.msm import launch_msm
-from cuzk.ops.msm_memory import border_bytes, pair_bytes, plan_msm_within
+from cuzk.ops.msm_memory import border_bytes, pair_bytes, plan_msm_within, sum_bytes
 from tests.prover.dry import POREP, DryDevice
 
 CURVE = get_curve("bls12_381")
@@ -48,6 +49,22 @@ def test_a_launch_keeps_within(log_n: int, group_name: str) -> None:
     assert windows[0] <= windows[-1]
     assert rounds[0] == 0
     assert log_n < 20 or rounds[-1] > 0
+
+
+@pytest.mark.parametrize("group_name", ["g1", "g2"])
+@pytest.mark.parametrize("n", [1, 1000, 1 << 20, 5 << 20])
+def test_a_sum_keeps_within(n: int, group_name: str) -> None:
+    """With rounds no more than sum_bytes() says, and without them next to nothing."""
+    group = getattr(CURVE, group_name)
+    device = DryDevice(64 << 30, POREP)
+    bases, ones = device.alloc((n, *group.affine_shape)), device.alloc((n,), np.uint32)
+    for rounds, most in ((None, sum_bytes(n, group, device.limits)), (0, 0)):
+        before = device.memory().used
+        device.reset_memory_peak()
+        pending = launch_batch_add(device, group, bases, ones, rounds=rounds)
+        assert pending.sums is not None
+        assert device.memory().peak - before <= most + int(pending.sums.nbytes) + (64 << 10)
+        del pending
 
 
 def test_nothing_fits() -> None:
