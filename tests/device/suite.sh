@@ -21,7 +21,8 @@ if ! python3 -c 'from cuzk.device import get_device; get_device("emu"); get_devi
         -Dnanobind_DIR="$(python3 -m nanobind --cmake_dir)" > "$out/build.log"
     cmake --build build/device >> "$out/build.log" 2>&1 || { tail -40 "$out/build.log"; exit 1; }
     cp build/device/*.so cuzk/
-    wait %1 || { tail -40 "$out/nvrtc.log"; exit 1; }
+    # A module that does not compile fails the parts that need it; the others are wanted all the same.
+    wait %1 || { tail -40 "$out/nvrtc.log"; echo "not every GPU module compiles: see nvrtc.log"; }
     echo "host and GPU kernels built in $((SECONDS - start)) s"
 fi
 budget=$((${BUDGET_S:-520} - (SECONDS - start)))
