@@ -197,12 +197,15 @@ class Arena:
         return size
 
     def _best_fit(self, size: int, nbytes: int, label: str) -> int:
-        best = min(
-            ((hole, start) for start, hole in self._holes.items() if hole >= size), default=None
-        )  # equal holes: the lowest address
-        if best is None:
+        best, best_hole = -1, self.capacity + 1
+        for start, hole in self._holes.items():
+            if size <= hole < best_hole or (
+                hole == best_hole and start < best
+            ):  # equal holes: the lowest address
+                best, best_hole = start, hole
+        if best < 0:
             raise self.out_of_memory(nbytes, label)
-        return best[1]
+        return best
 
     def out_of_memory(self, nbytes: int, label: str, because: str | None = None) -> OutOfMemoryError:
         """The error of a request that can't be met: who needed what, what is held by whom, what would fit."""

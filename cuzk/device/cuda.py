@@ -247,8 +247,9 @@ class CudaDevice(Device):
         self._check_stage(host_array, into)
         with self._call("a copy beside the launches"):
             point = self._ticket(self.mark() if after is None else after)
+            self._pointer(into)
             born = into.data.mem.block.born
-            if not point.is_copy and point.position < born:
+            if point.position < born:  # of a copy: what it waited for itself
                 raise InternalError(
                     f"{self.name}: a copy may not start before the array it fills was allocated",
                     limit=f"launch {born}",

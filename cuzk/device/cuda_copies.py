@@ -98,13 +98,13 @@ class Copier:
 
     def stage(self, host_array: npt.NDArray[Any], into: Any, after: CudaTicket, label: str) -> CudaTicket:
         """Start a copy, or hand it to the worker."""
-        after.wait_issued()
         source = host_array.reshape(-1).view(np.uint8)
         ticket = CudaTicket(
             after.position, True, event=self._cuda.Event(), begin=self._cuda.Event(),
             issued=threading.Event(), nbytes=len(source), label=label,
         )  # fmt: skip
-        job = _Job(ticket, source, into, after.event)
+        # Copies are made in turn on one stream: each comes after those begun before it anyway.
+        job = _Job(ticket, source, into, None if after.is_copy else after.event)
         self._forget_finished()
         self._in_flight.append(job)
         self._spans.append(ticket)
@@ -145,7 +145,8 @@ class Copier:
             return stream
 
         with self._issue:
-            stream.wait_event(job.after)
+            if job.after is not None:
+                stream.wait_event(job.after)
             ticket.begin.record(stream)
             if self._host_memory.is_locked(job.source):
                 issue(job.source, 0)

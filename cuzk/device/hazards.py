@@ -51,7 +51,7 @@ class Hazards:
             InternalError: Launches made since `after` were given these bytes.
         """
         end = start + nbytes
-        if after is not None and not after.is_copy:
+        if after is not None:  # of a copy, its position is that of what it waited for itself
             for used in reversed(self._launched):
                 if used.position <= after.position:
                     break

@@ -72,6 +72,11 @@ def test_the_smallest_hole_that_fits_is_taken() -> None:
     assert arena.take(2 * ALIGNMENT).start == blocks[2].start
     assert arena.take(3 * ALIGNMENT - 1).start == blocks[4].start
     assert arena.take(1).start == blocks[0].start
+    arena = Arena("test", CAPACITY)
+    blocks = [arena.take(ALIGNMENT) for _ in range(6)]
+    for i in (4, 0, 2):  # equal holes: the lowest address, in whatever order they were made
+        arena.give_back(blocks[i])
+    assert [arena.take(ALIGNMENT).start for _ in range(3)] == [blocks[i].start for i in (0, 2, 4)]
 
 
 def test_growth_is_asked_for_once_and_kept() -> None:

@@ -88,6 +88,23 @@ def test_without_the_wait_some_order_is_wrong(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_copies_are_made_in_turn(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Through the ring and past it, by turns, into one array: the last one counts, whoever is waited for last."""
+    monkeypatch.setattr("cuzk.device.cuda_pages._SLOT_BYTES", 1000)
+    device, _ = open_fake(monkeypatch, Engine(seed=seed))
+    array = device.alloc((96, CURVE.fr.limbs))
+    sources = []
+    ticket = device.mark()
+    for i in range(6):
+        source = device.pinned(array.shape) if i % 2 else np.empty(array.shape, np.uint64)
+        source[...] = values(i)
+        sources.append(source)
+        ticket = device.stage(source, array, after=ticket)
+    device.wait(ticket)
+    assert np.array_equal(device.download(array), values(5))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_a_buffer_dropped_in_flight_is_not_handed_out(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     device, _ = open_fake(monkeypatch, Engine(seed=seed))
     buffer = device.alloc((96, CURVE.fr.limbs))
@@ -185,10 +202,18 @@ def test_stage_refuses_what_can_not_be_right(monkeypatch: pytest.MonkeyPatch) ->
     late = device.alloc((96, CURVE.fr.limbs))
     with pytest.raises(InternalError, match="before the array it fills was allocated"):
         device.stage(values(1), late, after=early)
+    copied = device.stage(values(1), x, after=device.mark())
+    device.wait(copied)
+    fr_mul(device, CURVE, x, x, out=x)
+    later = device.alloc((96, CURVE.fr.limbs))
+    with pytest.raises(InternalError, match="before the array it fills was allocated"):
+        device.stage(values(1), later, after=copied)
     with pytest.raises(InternalError, match="bytes are staged into"):
         device.stage(values(1, 5), late)
     with pytest.raises(InternalError, match="contiguous"):
         device.stage(values(1, 192)[::2], late)
+    with pytest.raises(InternalError, match="not a contiguous array of this device"):
+        device.stage(values(1), values(2))
     with pytest.raises(InternalError, match="ticket of another device"):
         device.wait(Ticket(0))
     with pytest.raises(InternalError, match="not a contiguous array of this device"):

@@ -88,7 +88,11 @@ def test_a_buffer_that_is_still_read(emu: Any) -> None:
     emu.wait(emu.stage(values(3, 4), x, after=late))
     other = emu.alloc((2, CURVE.fr.limbs))
     emu.wait(emu.stage(values(3, 4), other, after=late))
-    with pytest.raises(InternalError, match="what fill_zero may still use"):
+    copied = emu.stage(values(3, 4), other, after=late)
+    fr_mul(emu, CURVE, y, y, out=y)
+    with pytest.raises(InternalError, match="what fr_mul_bn254_fr may still use"):
+        emu.stage(values(1, 1), y, after=copied)  # comes after the copy, and that may run before the launch
+    with pytest.raises(InternalError, match="may still use"):
         emu.stage(values(1, 1), y, after=early)
 
 
