@@ -205,7 +205,7 @@ class Device(ABC):
 
     @abstractmethod
     def take_copies(self) -> list[CopySpan]:
-        """When each ``stage`` copy since the last call ran; waits for them.  At most the latest 65,536 are kept."""
+        """When each ``stage`` copy since the last call ran; waits for them.  At most the latest 8,192 are kept."""
 
     def _check_stage(self, host_array: npt.NDArray[Any], into: Array) -> None:
         if host_array.nbytes != into.nbytes:

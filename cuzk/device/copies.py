@@ -18,7 +18,10 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-__all__ = ["CopySpan", "Ticket"]
+__all__ = ["MOST_SPANS", "CopySpan", "Ticket"]
+
+#: Spans that a device keeps for ``take_copies``; on a GPU each holds two events.
+MOST_SPANS = 8192
 
 
 @dataclass(frozen=True, eq=False)

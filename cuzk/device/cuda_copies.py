@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cuzk.device.copies import CopySpan, Ticket
+from cuzk.device.copies import MOST_SPANS, CopySpan, Ticket
 from cuzk.device.cuda_pages import HostMemory
 
 __all__ = ["Copier", "CudaTicket"]
@@ -94,7 +94,7 @@ class Copier:
         self.jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._worker: threading.Thread | None = None
         self._in_flight: deque[_Job] = deque()
-        self._spans: deque[CudaTicket] = deque(maxlen=65536)
+        self._spans: deque[CudaTicket] = deque(maxlen=MOST_SPANS)
 
     def stage(self, host_array: npt.NDArray[Any], into: Any, after: CudaTicket, label: str) -> CudaTicket:
         """Start a copy, or hand it to the worker."""

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from cuzk.device.arena import Arena, Block
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table, raise_fault
-from cuzk.device.copies import CopySpan, Ticket
+from cuzk.device.copies import MOST_SPANS, CopySpan, Ticket
 from cuzk.device.hazards import Hazards
 from cuzk.device.machine import has_bmi2_adx, memory_bytes
 from cuzk.errors import DeviceError, InternalError, KernelFault
@@ -58,7 +58,7 @@ class HostDevice(Device):
             else "raise the memory limit",
         )
         self._origin = time.perf_counter()
-        self._copies: deque[CopySpan] = deque(maxlen=65536)
+        self._copies: deque[CopySpan] = deque(maxlen=MOST_SPANS)
         self._owners: dict[int, tuple[weakref.ref[npt.NDArray[Any]], Block]] = {}
 
     def _plan_bytes(self) -> int:
