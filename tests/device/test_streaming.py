@@ -38,7 +38,7 @@ def test_compare(resident: float, limited: float, copy: float, ratio: float, hid
 
 
 @pytest.mark.parametrize("place", [[], ["--in-memory"]])
-@pytest.mark.parametrize(("limit", "streams"), [("2600KiB", True), ("1GiB", False)])
+@pytest.mark.parametrize(("limit", "streams"), [("3300KiB", True), ("1GiB", False)])
 def test_on_the_cpu(
     place: list[str], limit: str, streams: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
