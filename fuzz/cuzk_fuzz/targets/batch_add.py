@@ -29,6 +29,7 @@ class Selection:
     indices: tuple[int, ...] | None
     blocks: int | None
     threads: int | None
+    rounds: int | None = None
 
     @property
     def summed(self) -> list[Term]:
@@ -61,7 +62,8 @@ def _draw(choices: Choices, s: Subject, scope: Scope) -> Selection:
         indices = tuple(beyond if i == bad else i for i in range(n))
     blocks = choices.between(1, 5) if choices.one_in(3) else None
     threads = choices.pick((32, 64, 96, 128)) if choices.one_in(3) else None
-    return Selection(terms, indices, blocks, threads)
+    rounds = choices.below(6) if choices.one_in(2) else None
+    return Selection(terms, indices, blocks, threads, rounds)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +126,7 @@ class BatchAddBatch(Batch):
     def size(self) -> tuple[int, ...]:
         """Terms, selected terms, sizes of logarithms, options."""
         terms = [term for one in self.selections for term in one.terms]
-        options = [x for one in self.selections for x in (one.indices, one.blocks, one.threads)]
+        options = [x for one in self.selections for x in (one.indices, one.blocks, one.threads, one.rounds)]
         return (
             len(terms), sum(len(one.summed) for one in self.selections),
             sum(abs(t.log) + 9 * abs(t.outside) for t in terms), sum(option is not None for option in options),
@@ -149,6 +151,7 @@ class BatchAddBatch(Batch):
                 yield replace(self, selections=(replace(one, terms=changed),))
         yield replace(self, selections=(replace(one, blocks=None),))
         yield replace(self, selections=(replace(one, threads=None),))
+        yield replace(self, selections=(replace(one, rounds=None),))
 
     def to_json(self) -> dict[str, Any]:
         """Bases as [log, outside]."""
@@ -156,7 +159,7 @@ class BatchAddBatch(Batch):
             {
                 "bases": [[t.log, t.outside] for t in one.terms],
                 "indices": None if one.indices is None else list(one.indices),
-                "blocks": one.blocks, "threads": one.threads,
+                "blocks": one.blocks, "threads": one.threads, "rounds": one.rounds,
             }
             for one in self.selections
         ]  # fmt: skip
@@ -169,7 +172,7 @@ class BatchAddBatch(Batch):
             Selection(
                 tuple(Term(log, outside) for log, outside in one["bases"]),
                 None if one["indices"] is None else tuple(one["indices"]),
-                one["blocks"], one["threads"],
+                one["blocks"], one["threads"], one.get("rounds"),
             )
             for one in data["inputs"]["sums"]
         ]  # fmt: skip
@@ -181,7 +184,13 @@ def _run(device: Device, s: Subject, one: Selection) -> Rows:
     threads = one.threads if device.limits.gpu_like else None
     try:
         result = batch_add(
-            device, s.spec, device.upload(s.limbs(one.terms)), indices, blocks=one.blocks, threads=threads
+            device,
+            s.spec,
+            device.upload(s.limbs(one.terms)),
+            indices,
+            blocks=one.blocks,
+            threads=threads,
+            rounds=one.rounds,
         )
     except KernelFault:
         return np.full(s.spec.affine_bytes // 8, REJECTED)

@@ -33,7 +33,7 @@ class Sum:
         scalars: One a base, standard form.
         window_bits, scalar_bits: As for the operation; None for the plan's choice.
         indices: Which terms to sum, or None for all.
-        num_segments, min_segment: Of the plan, or None.
+        num_segments, min_segment, rounds, chunk: Of the plan, or None.
         raw: Place and number, as it lies in memory, of a scalar that must be refused; or None.
     """
 
@@ -45,15 +45,17 @@ class Sum:
     num_segments: int | None = None
     min_segment: int | None = None
     raw: tuple[int, int] | None = None
+    rounds: int | None = None
+    chunk: int | None = None
 
     def plan(self, s: Subject, device: Device) -> MsmPlan | None:
-        """The plan, where this sum asks for odd segments."""
+        """The plan, where this sum asks for odd segments or for rounds."""
         n = len(self.scalars if self.indices is None else self.indices)
-        if self.num_segments is None or n == 0:
+        if (self.num_segments is None and self.rounds is None) or n == 0:
             return None
         return plan_msm(
             n, s.spec, device.limits, window_bits=self.window_bits, scalar_bits=self.scalar_bits,
-            num_segments=self.num_segments, min_segment=self.min_segment,
+            num_segments=self.num_segments, min_segment=self.min_segment, rounds=self.rounds, chunk=self.chunk,
         )  # fmt: skip
 
     @property
@@ -131,7 +133,10 @@ def _draw(choices: Choices, s: Subject, scope: Scope) -> Sum:
         groups = by_class(edge_values.rejected_scalars(r, s.curve.fr.limbs))
         raw = (choices.below(n), choices.pick_class(groups))
     least = choices.between(1, 5) if segments else None
-    return Sum(terms, tuple(scalars), c, scalar_bits, indices, segments, least, raw)
+    rounds, chunk = None, None
+    if choices.one_in(2):
+        rounds, chunk = choices.below(5), choices.pick((1, 2, 3, 64))
+    return Sum(terms, tuple(scalars), c, scalar_bits, indices, segments, least, raw, rounds, chunk)
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,7 +198,9 @@ class MsmBatch(Batch):
     def size(self) -> tuple[int, ...]:
         """Terms, then bits of their scalars, then sizes of logarithms, then what the plan was asked for."""
         options = [
-            x for o in self.sums for x in (o.indices, o.num_segments, o.min_segment, o.scalar_bits, o.raw)
+            x
+            for o in self.sums
+            for x in (o.indices, o.num_segments, o.min_segment, o.scalar_bits, o.raw, o.rounds, o.chunk)
         ]
         return (
             sum(len(one.terms) for one in self.sums),
@@ -221,9 +228,11 @@ class MsmBatch(Batch):
         for plainer in (
             {"indices": None},
             {"num_segments": None, "min_segment": None},
+            {"rounds": None, "chunk": None},
+            {"rounds": one.rounds and one.rounds - 1},
             {"scalar_bits": None},
         ):
-            yield replace(self, sums=(replace(one, **plainer),))  # type: ignore[arg-type]
+            yield replace(self, sums=(replace(one, **plainer),))
         for c in range(2, one.window_bits or 2):
             yield replace(self, sums=(replace(one, window_bits=c),))
 
@@ -303,6 +312,7 @@ def _sum_to_json(s: Subject, one: Sum) -> dict[str, Any]:
         "indices": None if one.indices is None else list(one.indices),
         "num_segments": one.num_segments, "min_segment": one.min_segment,
         "raw": None if one.raw is None else [one.raw[0], hex(one.raw[1])],
+        "rounds": one.rounds, "chunk": one.chunk,
     }  # fmt: skip
 
 
@@ -313,4 +323,5 @@ def _sum_from_json(data: Mapping[str, Any]) -> Sum:
         tuple(ints_from_hex(data["scalars"])),
         data["window_bits"], data["scalar_bits"], None if indices is None else tuple(indices),
         data["num_segments"], data["min_segment"], None if raw is None else (raw[0], int(raw[1], 16)),
+        data.get("rounds"), data.get("chunk"),  # findings from before there were rounds lack them
     )  # fmt: skip
