@@ -49,6 +49,15 @@ def num_gpus() -> int:
     return int(cupy.cuda.runtime.getDeviceCount())
 
 
+def workers() -> int:
+    """Processes that may run large tests on GPU 0 side by side: one for each 24 GiB of its memory, at most 4."""
+    if why_none():
+        return 0
+    import cupy
+
+    return max(1, min(4, int(cupy.cuda.runtime.getDeviceProperties(0)["totalGlobalMem"]) // (24 << 30)))
+
+
 @functools.cache
 def gpu(spec: str = "cuda") -> Any:
     """The device that the tests of one process share.

@@ -36,7 +36,8 @@ class Part:
 
     Args:
         name: For the command line.
-        command: Arguments of Python; RESULT stands for the result file, SECONDS for the time it has.
+        command: Arguments of Python; RESULT stands for the result file, SECONDS for the time it has, WORKERS for
+            how many processes may share the GPU.
         most_s: Seconds it may take.
         least_s: With less time left it is not begun.
     """
@@ -65,7 +66,7 @@ _ON_GPU = '--on-device cuda -n 6 -m "device or not device" --ignore tests/kernel
 _SCRIPT = "--json RESULT --budget-s SECONDS"
 PARTS = (
     Part("kernels", "-m tests.device.smoke --against cpu,emu --json RESULT", 240, 60),
-    Part("checks", f"{_PYTEST} -m device tests/device", 400, 60),
+    Part("checks", f"{_PYTEST} -n WORKERS -m device tests/device", 400, 60),
     Part("regressions", f"{_PYTEST} -m device {_REGRESSIONS}", 240, 40),
     Part("oracles", f"{_PYTEST} {_ON_GPU} tests/kernels tests/prover", 300, 60),
     Part("sanitizer", f"-m tests.device.sanitize {_SCRIPT}", 400, 60),
@@ -86,7 +87,10 @@ PARTS = (
 def arguments(part: Part, state: Path, seconds: float) -> list[str]:
     """The command's words."""
     names = {"RESULT": str(part.result(state)), "SECONDS": f"{seconds:.0f}"}
-    return [sys.executable, *(names.get(word, word) for word in shlex.split(part.command))]
+    words = shlex.split(part.command)
+    if "WORKERS" in words:
+        names["WORKERS"] = str(gpu.workers())
+    return [sys.executable, *(names.get(word, word) for word in words)]
 
 
 def run(part: Part, state: Path, seconds: float) -> dict[str, Any]:
