@@ -256,3 +256,14 @@ def test_the_current_gpu_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(InternalError):
         device.download(values(1))
     assert runtime.getDevice() == 1
+    seen = []
+
+    def work() -> None:  # a thread that calls this device for the first time
+        runtime.setDevice(1)
+        device.upload(values(1))
+        seen.append(runtime.getDevice())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert seen == [1]

@@ -15,7 +15,9 @@ import pytest
 
 from cuzk.device import cuda_memory
 from cuzk.device.cuda_memory import MappedRange, SeparatePieces, WholeRange
+from cuzk.device.cuda_pages import HostMemory, LockedRanges
 from cuzk.errors import DeviceError, OutOfMemoryError
+from tests.devices import fake_cuda
 from tests.devices.fake_engine import Driver, Engine
 from tests.devices.support import open_fake
 
@@ -141,3 +143,32 @@ def test_the_ring_may_be_made_while_somebody_waits(monkeypatch: pytest.MonkeyPat
         device._host_memory._slots = None
         device.stage(np.zeros(100_000, np.uint64), array)
         device.synchronize()
+
+
+def test_pages_that_were_given_back_are_not_locked() -> None:
+    """The pool gives pages back when there are no more; another array may lie there next."""
+    memory = HostMemory(fake_cuda.make_cupy(Engine()).cuda, ())
+    pages = memory._pages(4096)
+    array = np.frombuffer(pages.bytes, np.uint8)
+    assert memory.is_locked(array[10:])
+    assert not memory.is_locked(np.zeros(10))
+    del pages
+    gc.collect()
+    assert not memory.is_locked(array[10:])
+
+
+def test_ranges_of_locked_pages() -> None:
+    ranges = LockedRanges()
+    for start, nbytes in ((1000, 100), (100, 50), (150, 50)):
+        ranges.add(start, nbytes)
+    assert ranges.covers(1000, 100)
+    assert ranges.covers(1099, 1)
+    assert not ranges.covers(1099, 2)
+    assert not ranges.covers(999, 2)
+    assert not ranges.covers(
+        140, 20
+    )  # two ranges that touch were locked apart, and one copy may not span them
+    ranges.remove(1000)
+    ranges.remove(1000)
+    assert not ranges.covers(1000, 1)
+    assert ranges.covers(150, 50)
