@@ -13,6 +13,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
@@ -63,36 +64,26 @@ def run_tool(tool: Path, name: str, cases: str, sizes: str, timeout_s: float) ->
     ]  # fmt: skip
     start = time.perf_counter()
     row: dict[str, Any] = {"tool": name, "cases": cases, "sizes": sizes}
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
+        start_new_session=True,
+    )  # fmt: skip
     try:
-        done = subprocess.run(
-            command,
-            cwd=ROOT,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        seen = (error.stdout or b"").decode(errors="replace")
-        return row | {
-            "outcome": "timeout",
-            "seconds": timeout_s,
-            "finished": seen.count("same bytes"),
-            "log": seen[-1500:],
-        }
-    text = done.stdout + done.stderr
+        text, _ = process.communicate(timeout=timeout_s)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)  # with the program under the tool
+        text, _ = process.communicate()
+        finished = text.count("same bytes")
+        return row | {"outcome": "timeout", "seconds": timeout_s, "finished": finished, "log": text[-1500:]}
     errors = sum(int(a or b) for a, b in _SUMMARY.findall(text))
-    row |= {"seconds": time.perf_counter() - start, "exit": done.returncode, "errors": errors}
+    row |= {"seconds": time.perf_counter() - start, "exit": process.returncode, "errors": errors}
     row["finished"] = text.count("same bytes")
     if any(phrase in text for phrase in _REFUSALS) or not _SUMMARY.search(text):
         return row | {"outcome": "refused", "log": text[-1500:]}
-    if errors or done.returncode == 99:
+    if errors or process.returncode == 99:
         return row | {"outcome": "reports", "log": "\n".join(reports(text))[:12000]}
-    return row | {
-        "outcome": "clean" if done.returncode == 0 else "differs",
-        "log": "" if done.returncode == 0 else text[-1500:],
-    }
+    fine = process.returncode == 0
+    return row | {"outcome": "clean" if fine else "differs", "log": "" if fine else text[-1500:]}
 
 
 def reports(text: str) -> list[str]:
