@@ -148,8 +148,14 @@ def _runtime(engine: Engine, driver_version: int, devices: int, current: threadi
             taken = ctypes.string_at(source, nbytes)
             engine.push(stream, functools.partial(ctypes.memmove, target, taken, nbytes))
             return
-        engine.push(stream, functools.partial(ctypes.memmove, target, source, nbytes))
-        if kind == 2 and not engine.is_locked(host, nbytes):
+        locked = engine.is_locked(host, nbytes)
+
+        def run() -> None:
+            assert not locked or engine.is_locked(host, nbytes), "pages were unlocked before the copy"
+            ctypes.memmove(target, source, nbytes)
+
+        engine.push(stream, run)
+        if kind == 2 and not locked:
             engine.run_until(lambda: not engine.streams[stream].queue)
 
     def fill(target: int, value: int, nbytes: int, stream: int) -> None:
