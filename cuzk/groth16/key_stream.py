@@ -8,8 +8,14 @@ proof as soon as the caller says so.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
@@ -24,6 +30,13 @@ __all__ = ["Chunk", "KeyStream", "StreamedQuery", "borders"]
 def borders(length: int, chunk: int) -> list[tuple[int, int]]:
     """First and last (exclusive) index of every chunk; a single empty one for no bases."""
     return [(first, min(first + chunk, length)) for first in range(0, max(length, 1), chunk)]
+
+
+def _whole(array: U64Array) -> npt.NDArray[Any]:
+    """The array that an array is a view of: a file's map, for a section of it."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,12 +90,23 @@ class KeyStream:
         device: Where to.
         queries: In the order in which a proof takes them.
         buffer_bytes: Bytes of each of the two buffers; a chunk of every query fits one.
+        lock_bytes: Bytes of the host's memory that may be page-locked while this lives, so that chunks are copied at
+            the bus's speed and without the host's cores. What is not, or can't be, takes the way round.
 
     Not safe to use from several threads.
     """
 
-    def __init__(self, device: Device, queries: Sequence[StreamedQuery], buffer_bytes: int) -> None:
+    def __init__(
+        self, device: Device, queries: Sequence[StreamedQuery], buffer_bytes: int, lock_bytes: int = 0
+    ) -> None:
         self.device = device
+        locks = ExitStack()
+        weakref.finalize(self, locks.close)
+        wholes = {id(whole): whole for whole in (_whole(query.bases) for query in queries)}
+        for whole in wholes.values():
+            lock_bytes -= whole.nbytes
+            if lock_bytes >= 0:
+                locks.enter_context(device.lock_pages(whole))
         self._pieces = [
             _Piece(query, first, last)
             for query in queries

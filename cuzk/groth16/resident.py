@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ Rows: TypeAlias = Array | list[Array]
 
 #: Finite bases of a query above which a copy without the infinite ones does not pay, as a share of all.
 _MOST_FINITE = 0.75
+#: Share of the host's memory that streamed bases may have page-locked.
+_LOCK_SHARE = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +138,11 @@ class ResidentKey:
             raise InternalError(f"the bases of the query {query.name!r} are nowhere")
 
 
+def _host_bytes() -> int:
+    """Physical memory of the host."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 class _Parts:
     """A key's queries on their way to a device."""
 
@@ -188,14 +196,16 @@ class _Parts:
                 first=0 if name in self.places else self._first(name),
                 places=self._shared(self.places.get(name)), chunk=plan.chunk_length(group),
             )  # fmt: skip
-        return queries, self._stream(plan.streamed, plan) if plan.streamed else None
+        if not plan.streamed:
+            return queries, None
+        return queries, self._stream(plan.streamed, plan, lock_bytes=_host_bytes() // _LOCK_SHARE)
 
-    def _stream(self, names: tuple[str, ...], plan: ResidencyPlan) -> KeyStream:
+    def _stream(self, names: tuple[str, ...], plan: ResidencyPlan, lock_bytes: int = 0) -> KeyStream:
         streamed = [
             StreamedQuery(name, self._group(name), self.bases[name], plan.chunk_length(self._group(name)))
             for name in names
         ]
-        return KeyStream(self.device, streamed, plan.buffer_bytes)
+        return KeyStream(self.device, streamed, plan.buffer_bytes, lock_bytes)
 
     def _shared(self, array: npt.NDArray[np.uint8] | npt.NDArray[np.uint32] | None) -> Array | None:
         """An array on the device; equal ones become one (B has one mask in G1 and G2)."""

@@ -8,7 +8,8 @@ not at all.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -224,11 +225,18 @@ def test_late_copies_are_waited_for() -> None:
 
 
 class Journal(CpuDevice):
-    """Notes copies with what they wait for, and marks."""
+    """Notes copies with what they wait for, marks, and which arrays are page-locked."""
 
     def __init__(self) -> None:
         super().__init__(memory_limit=1 << 20)
         self.notes: list[tuple[str, Any]] = []
+        self.locked: list[int] = []
+
+    @contextmanager
+    def lock_pages(self, array: Any) -> Iterator[bool]:
+        self.locked.append(id(array))
+        yield True
+        self.locked.remove(id(array))
 
     def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
         self.notes.append(("stage", after))
@@ -240,7 +248,14 @@ class Journal(CpuDevice):
         return ticket
 
 
-def stream_of(lengths: dict[str, int], chunk: int, on: Device) -> tuple[KeyStream, dict[str, Any]]:
+def whole(array: Any) -> Any:
+    """What an array is a view of."""
+    return array if array.base is None else whole(array.base)
+
+
+def stream_of(
+    lengths: dict[str, int], chunk: int, on: Device, lock_bytes: int = 0
+) -> tuple[KeyStream, dict[str, Any]]:
     """A stream over made-up bases; b_g2's are twice as large."""
     curve = workload("random", "toy", 20).curve
     queries, arrays = [], {}
@@ -249,7 +264,7 @@ def stream_of(lengths: dict[str, int], chunk: int, on: Device) -> tuple[KeyStrea
         shape = (length, *group.affine_shape)
         arrays[name] = np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
         queries.append(StreamedQuery(name, group, arrays[name], chunk // group.degree))
-    return KeyStream(on, queries, chunk * curve.g1.affine_bytes), arrays
+    return KeyStream(on, queries, chunk * curve.g1.affine_bytes, lock_bytes), arrays
 
 
 @pytest.mark.parametrize("chunk", [2, 6, 10, 64])
@@ -271,6 +286,23 @@ def test_a_copy_waits_for_the_last_reader_of_its_buffer(chunk: int) -> None:
     )
     assert len(stages) == len(marks) == total
     assert all(after is marks[i] for i, after in enumerate(stages[2:]))
+
+
+def test_page_locks_end_with_the_stream() -> None:
+    """Bases are locked in order while they fit the allowance, and let go with the stream."""
+    for extra, count in ((0, 2), (-1, 1), (1 << 20, 3)):
+        journal = Journal()
+        stream, arrays = stream_of({"h": 8, "l": 4, "a": 40}, 4, journal, (8 + 4) * 16 + extra)
+        assert journal.locked == [id(whole(bases)) for bases in arrays.values()][:count]
+        del stream
+        assert journal.locked == []
+    # Sections of one file's map are locked as one.
+    file, group = np.zeros((40, 2, 1), np.uint64), workload("random", "toy", 20).curve.g1
+    journal = Journal()
+    queries = [StreamedQuery(name, group, file[i : i + 9], 4) for i, name in enumerate(("h", "l", "a"))]
+    stream = KeyStream(journal, queries, 64, file.nbytes)
+    assert journal.locked == [id(file)]
+    del stream
 
 
 def test_ahead_starts_the_next_copy_once() -> None:
