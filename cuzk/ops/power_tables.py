@@ -1,7 +1,7 @@
 """Powers of a scalar as two small tables: g^i = outer[i >> bits] * inner[i mod 2^bits].
 
 A table of all n powers would cost as much memory traffic as the vector it is for; two of about sqrt(n)
-entries stay in cache and cost one product a lookup. The host computes them in plain ints.
+entries stay in cache and cost one product a lookup. The host computes short ones in plain ints.
 """
 
 from __future__ import annotations
@@ -9,12 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
+
 from cuzk.curves import Curve
 from cuzk.device.base import Array, Device
 from cuzk.limbs import fr_from_ints
-from cuzk.ops.plan_fr import table_bits
+from cuzk.ops.fr_common import launch
+from cuzk.ops.plan_fr import plan_elementwise, table_bits
 
 Order = Literal["nat", "rev"]
+
+_LONGEST_OF_INTS = 10  # log2 of entries; they take a microsecond each
 
 
 @dataclass(frozen=True)
@@ -70,19 +75,28 @@ def power_tables(
         bits: log2 of the inner table's length; by default the plan's.
     Returns:
         The tables, on the device.
-    Cost: about 2^(log_n/2 + 1) products in plain ints; one upload.
+    Cost: 2^bits + 2^(log_n - bits) products, in plain ints for up to 2^10 of a table; two uploads a table.
     """
-    r = curve.r
     bits = min(log_n, table_bits(log_n) if bits is None else bits)
+    rest = log_n - bits
     if order == "nat":
-        inner = _int_powers(base, 1 << bits, 1, r)
-        outer = _int_powers(pow(base, 1 << bits, r), 1 << (log_n - bits), first, r)
+        inner, outer = (base, 1, bits), (pow(base, 1 << bits, curve.r), first, rest)
     else:
         # rev(i) = rev(low bits of i) * 2^(log_n - bits) + rev(high bits of i)
-        by_low = _int_powers(pow(base, 1 << (log_n - bits), r), 1 << bits, 1, r)
-        by_high = _int_powers(base, 1 << (log_n - bits), first, r)
-        inner = [by_low[_reverse(i, bits)] for i in range(1 << bits)]
-        outer = [by_high[_reverse(i, log_n - bits)] for i in range(1 << (log_n - bits))]
-    return PowerTables(
-        device.upload(fr_from_ints(curve, outer)), device.upload(fr_from_ints(curve, inner)), bits
-    )
+        inner, outer = (pow(base, 1 << rest, curve.r), 1, bits), (base, first, rest)
+    tables = [_table(device, curve, *of, order) for of in (outer, inner)]
+    return PowerTables(tables[0], tables[1], bits)
+
+
+def _table(device: Device, curve: Curve, base: int, first: int, log_n: int, order: Order) -> Array:
+    """All 2^log_n powers in one table: a long one is the product of two short ones, made on the device."""
+    if log_n <= _LONGEST_OF_INTS:
+        values = _int_powers(base, 1 << log_n, first, curve.r)
+        if order == "rev":
+            values = [values[_reverse(i, log_n)] for i in range(1 << log_n)]
+        return device.upload(fr_from_ints(curve, values))
+    parts = power_tables(device, curve, base, log_n, first=first, order=order, bits=log_n // 2)
+    table = device.alloc((1 << log_n, curve.fr.limbs), np.uint64)
+    shape = plan_elementwise(1 << log_n, device.limits)
+    launch(device, curve, "fr_powers", shape, **parts.arguments(), out=table, n=1 << log_n)
+    return table

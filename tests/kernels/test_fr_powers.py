@@ -41,7 +41,7 @@ def test_powers(curve: Curve, device_name: str, n: int) -> None:
         assert get(device, curve, fr_vec.powers(device, curve, base, n, first=first)) == expected
 
 
-@pytest.mark.parametrize("log_n", [0, 1, 2, 5, 8])
+@pytest.mark.parametrize("log_n", [0, 1, 2, 5, 8, 12])  # of 12, long tables are made on the device
 def test_power_tables_at_every_split(log_n: int, rng: random.Random) -> None:
     """outer[i >> bits] * inner[i mod 2^bits] is the power, for each order and each place to split."""
     device, r = open_device("cpu"), BN254.r
