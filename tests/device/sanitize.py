@@ -124,7 +124,14 @@ def main() -> int:
         if row.get("log"):
             print(row["log"][-3000:], flush=True)
     results.finish()
-    return int(any(row["outcome"] in ("reports", "differs") for row in results.data["rows"]))
+    return int(any(is_bad(row) for row in results.data["rows"]))
+
+
+def is_bad(row: dict[str, Any]) -> bool:
+    """Whether a tool reported something, or had no time to look at a single case."""
+    return row["outcome"] in ("reports", "differs") or (
+        row["outcome"] == "timeout" and not row.get("finished")
+    )
 
 
 if __name__ == "__main__":

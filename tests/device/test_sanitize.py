@@ -42,6 +42,7 @@ def tool(folder: Path, text: str, code: int, *, seconds: float = 0) -> Path:
 def test_outcomes(tmp_path: Path, text: str, code: int, outcome: str) -> None:
     row = sanitize.run_tool(tool(tmp_path, text, code), "memcheck", "fr_toy", "257", 30)
     assert row["outcome"] == outcome
+    assert sanitize.is_bad(row) is (outcome in ("reports", "differs"))
     assert row["finished"] == text.count("same bytes")
     assert outcome == "clean" or row["log"]
 
@@ -49,6 +50,8 @@ def test_outcomes(tmp_path: Path, text: str, code: int, outcome: str) -> None:
 def test_a_run_that_takes_too_long_says_how_far_it_came(tmp_path: Path) -> None:
     row = sanitize.run_tool(tool(tmp_path, _CASE, 0, seconds=20), "racecheck", "fr_toy", "257", 1)
     assert (row["outcome"], row["finished"]) == ("timeout", 1)
+    assert not sanitize.is_bad(row)
+    assert sanitize.is_bad(row | {"finished": 0})
 
 
 def test_the_tool_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
