@@ -10,6 +10,7 @@ import functools
 import os
 import queue
 import threading
+import weakref
 from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -66,22 +67,7 @@ class HostMemory:
 
     def __init__(self, cuda: Any, errors: tuple[type[Exception], ...]) -> None:
         self._cuda, self._errors = cuda, errors
-        self._ranges = ranges = LockedRanges()
-
-        class Pages(cuda.PinnedMemory):  # type: ignore[misc]
-            """Page-locked memory that is in `ranges` while it lives."""
-
-            start = 0  # no range, if the pages could not be locked
-
-            def __init__(self, nbytes: int) -> None:
-                super().__init__(nbytes)
-                self.start = int(self.ptr)
-                ranges.add(self.start, nbytes)
-
-            def __del__(self) -> None:
-                ranges.remove(self.start)
-
-        self._pages = Pages
+        self._ranges = LockedRanges()
         self._pool = cuda.PinnedMemoryPool(self._allocate)
         self._slots: Ring | None = None
         self._making = (
@@ -91,7 +77,11 @@ class HostMemory:
         self.growths = 0
 
     def _allocate(self, nbytes: int) -> Any:
-        memory = self._pages(nbytes)
+        memory = self._cuda.PinnedMemory(nbytes)
+        start = int(memory.ptr)
+        self._ranges.add(start, nbytes)
+        # The pool gives everything back when the system has no more.
+        weakref.finalize(memory, self._ranges.remove, start).atexit = False
         self.growths += 1
         return self._cuda.PinnedMemoryPointer(memory, 0)
 

@@ -148,7 +148,7 @@ def test_the_ring_may_be_made_while_somebody_waits(monkeypatch: pytest.MonkeyPat
 def test_pages_that_were_given_back_are_not_locked() -> None:
     """The pool gives pages back when there are no more; another array may lie there next."""
     memory = HostMemory(fake_cuda.make_cupy(Engine()).cuda, ())
-    pages = memory._pages(4096)
+    pages = memory._allocate(4096)
     array = np.frombuffer(pages.bytes, np.uint8)
     assert memory.is_locked(array[10:])
     assert not memory.is_locked(np.zeros(10))
