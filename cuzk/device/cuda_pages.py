@@ -11,11 +11,12 @@ import os
 import queue
 import threading
 import weakref
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -33,28 +34,27 @@ _FILL_GRAIN = 1 << 20
 
 
 class LockedRanges:
-    """The page-locked ranges of host memory that this device knows of."""
+    """The page-locked ranges of host memory that this device knows of.
+
+    A change replaces the whole tuple: whoever reads it meanwhile, in another thread, sees the old one.
+    """
 
     def __init__(self) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
+        self._ranges: tuple[tuple[int, int], ...] = ()  # (start, end), ascending
 
     def add(self, start: int, nbytes: int) -> None:
         """Note a range; it overlaps no other."""
-        at = bisect_right(self._starts, start)
-        self._starts.insert(at, start)
-        self._ends.insert(at, start + nbytes)
+        self._ranges = tuple(sorted((*self._ranges, (start, start + nbytes))))
 
     def remove(self, start: int) -> None:
         """Forget the range that starts here, if there is one."""
-        at = bisect_left(self._starts, start)
-        if at < len(self._starts) and self._starts[at] == start:
-            del self._starts[at], self._ends[at]
+        self._ranges = tuple(one for one in self._ranges if one[0] != start)
 
     def covers(self, start: int, nbytes: int) -> bool:
         """Whether one range holds all of these bytes."""
-        at = bisect_right(self._starts, start) - 1
-        return at >= 0 and start + nbytes <= self._ends[at]
+        ranges = self._ranges
+        at = bisect_right(ranges, start, key=itemgetter(0)) - 1
+        return at >= 0 and start + nbytes <= ranges[at][1]
 
 
 class HostMemory:
@@ -70,9 +70,8 @@ class HostMemory:
         self._ranges = LockedRanges()
         self._pool = cuda.PinnedMemoryPool(self._allocate)
         self._slots: Ring | None = None
-        self._making = (
-            threading.Lock()
-        )  # not the device's: the copier's thread comes here while that one waits for it
+        # Not the device's lock: the copier's thread comes here while somebody who holds that one waits for the copier.
+        self._making = threading.Lock()
         #: How often pages were locked; constant once a program is warm.
         self.growths = 0
 
