@@ -277,8 +277,14 @@ def _choices(shape: KeyShape) -> Iterator[tuple[frozenset[str], int]]:
 
 
 def _best(shape: KeyShape, limits: DeviceLimits) -> ResidencyPlan | None:
-    made = (_plan(shape, limits, resident, chunk) for resident, chunk in _choices(shape))
-    return min((plan for plan in made if plan is not None), key=lambda plan: plan.cost, default=None)
+    best = None
+    for resident, chunk in _choices(shape):
+        plan = _plan(shape, limits, resident, chunk)
+        if plan is not None and (best is None or plan.cost < best.cost):
+            best = plan
+            if plan.cost == 0:  # none is cheaper: most keys are done with the first choice
+                break
+    return best
 
 
 def _fits(shape: KeyShape, limits: DeviceLimits) -> bool:
