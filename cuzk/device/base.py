@@ -125,7 +125,11 @@ class Device(ABC):
 
     @abstractmethod
     def upload(self, array: npt.NDArray[Any]) -> Array:
-        """Copy a host array to the device."""
+        """Copy a host array to the device, in launch order.
+
+        A page-locked array (``pinned``, ``lock_pages``) is read later: it must not change before the host has waited
+        for the device, in ``download`` or ``synchronize``.  Any other may change at once.
+        """
 
     @abstractmethod
     def download(self, array: Array) -> npt.NDArray[Any]:
@@ -296,7 +300,7 @@ class Device(ABC):
 
     @abstractmethod
     def synchronize(self) -> None:
-        """Wait for everything launched.
+        """Let the host wait for everything launched, and for every copy that ``stage`` began.
 
         Raises:
             KernelFault: A kernel reported bad data.
