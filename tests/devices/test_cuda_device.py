@@ -104,6 +104,26 @@ def test_copies_are_made_in_turn(monkeypatch: pytest.MonkeyPatch, seed: int) -> 
     assert np.array_equal(device.download(array), values(5))
 
 
+def test_a_quick_copy_does_not_overtake_a_slow_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The ring is held up; a copy from locked pages, which needs none, comes after it all the same."""
+    device, _ = open_fake(monkeypatch)
+    array, go, ring = device.alloc((96, CURVE.fr.limbs)), threading.Event(), device._host_memory.ring
+
+    def late() -> Any:
+        go.wait()
+        return ring()
+
+    monkeypatch.setattr(device._host_memory, "ring", late)
+    source = device.pinned(array.shape)
+    source[...] = values(2)
+    device.stage(values(1), array)
+    quick = device.stage(source, array)
+    assert not quick.is_issued
+    go.set()
+    device.wait(quick)
+    assert np.array_equal(device.download(array), values(2))
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_buffer_dropped_in_flight_is_not_handed_out(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     device, _ = open_fake(monkeypatch, Engine(seed=seed))
