@@ -54,7 +54,9 @@ def main() -> int:
     print(f"{len(compiled)} of {len(built)} modules compiled for sm_{arch} in {took:.1f} s on {cores} cores")
     without_log = [module for module in built if not module.log.strip()]
     if without_log:  # a compiler may hand out what it has kept, without saying anything of it
-        print(f"no compiler's log of {', '.join(f'{m.curve}_{m.family}' for m in without_log)}: spills unknown")
+        print(
+            f"no compiler's log of {', '.join(f'{m.curve}_{m.family}' for m in without_log)}: spills unknown"
+        )
     for module in built:
         for kernel, figures in parse_log(module.log).items() if module.log.strip() else ():
             if figures["spill_store_bytes"]:

@@ -124,6 +124,7 @@ def group_cases(device: Device, group: GroupSpec, n: int, windows: tuple[int, ..
     yield "add", device.download(add(device, group, points, shifted))
     yield "point_ntt", point_ntt(device, group, host_points[:8], curve.root_of_unity(3, "snarkjs"))
     yield "batch_add", batch_add(device, group, points)
+    yield "batch_add_halving", batch_add(device, group, points, rounds=2)
     index = device.upload(np.arange(0, n, 2, dtype=np.uint32))
     yield "batch_add_index", batch_add(device, group, points, index)
     yield "msm", msm(device, group, points, s)

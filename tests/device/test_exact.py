@@ -17,7 +17,8 @@ from cuzk_oracles import params
 
 from cuzk.curves import get_curve
 from cuzk.device import Device, get_device
-from cuzk.limbs import limbs_to_ints, points_to_ints
+from cuzk.limbs import fr_from_ints, limbs_to_ints, points_to_ints
+from cuzk.ops.batch_add import batch_add
 from cuzk.ops.domain import Domain
 from cuzk.ops.msm import msm
 from cuzk.ops.ntt import ntt
@@ -69,6 +70,42 @@ def test_msm(curve: str, group: str, log_n: int, bases: str) -> None:
 )
 def test_large_msm(curve: str, group: str, log_n: int) -> None:
     check_msm(open_device("cuda"), curve, group, log_n, "unrelated", ("uniform", "sparse", "awkward"))
+
+
+def check_batch_add(device: Device, curve: str, group: str, n: int, bases: str) -> None:
+    """All bases, and a list with repeats."""
+    spec = getattr(get_curve(curve), group)
+    known = exact.KnownBases(device, spec, bases, n, 9)
+    ones = np.broadcast_to(fr_from_ints(spec.curve, [1]), known.logs.shape)
+    assert points_to_ints(spec, batch_add(device, spec, known.points))[0] == known.expected(ones)
+    places = np.random.default_rng(n).integers(0, n, n // 2 + 1).astype(np.uint32)
+    counts = np.zeros((n, spec.curve.fr.limbs), np.uint64)
+    counts[:, 0] = np.bincount(places, minlength=n)
+    want = exact.dot(counts, known.logs, spec.curve.r) * spec.curve.fr.mont_r_inv % spec.curve.r
+    got = points_to_ints(spec, batch_add(device, spec, known.points, device.upload(places)))[0]
+    assert got == exact.multiple(spec, want)
+
+
+@pytest.mark.parametrize("bases", exact.BASES)
+@pytest.mark.parametrize(("curve", "group"), [("toy", "g2"), ("bn254", "g1")])
+def test_batch_add_on_cpu(curve: str, group: str, bases: str) -> None:
+    check_batch_add(open_device("cpu"), curve, group, 700, bases)
+
+
+@ON_GPU
+@pytest.mark.parametrize("bases", exact.BASES)
+@pytest.mark.parametrize(
+    ("curve", "group", "log_n"),
+    [
+        ("bls12_381", "g1", 20),
+        ("bls12_381", "g1", 24),
+        ("bls12_381", "g2", 21),
+        ("bn254", "g1", 22),
+        ("toy", "g1", 18),
+    ],
+)
+def test_batch_add(curve: str, group: str, log_n: int, bases: str) -> None:
+    check_batch_add(open_device("cuda"), curve, group, (1 << log_n) + 1, bases)
 
 
 def check_windows(device: Device, curve: str, group: str, log_n: int, windows: range) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from cuzk.curves import Curve, GroupSpec, get_curve
 from cuzk.device import Array
-from cuzk.ops.batch_add import batch_add
+from cuzk.ops.batch_add import batch_add, launch_batch_add
 from cuzk.ops.classify import classify
 from cuzk.ops.domain import Domain
 from cuzk.ops.fixed_base import fixed_base_mul
@@ -194,8 +194,10 @@ class Timings:
 
         def run() -> None:
             classes = classify(device, curve, scalars)
-            batch_add(device, group, bases, classes.ones)
-            msm(device, group, bases, scalars, indices=classes.others)
+            ones = launch_batch_add(device, group, bases, classes.ones)
+            rest = launch_msm(device, group, bases, scalars, indices=classes.others)
+            ones.result()
+            rest.result()
 
         floor = sparse_floor(group, n, device.limits)
         family = f"sparse_{group.name}"
