@@ -160,6 +160,8 @@ class MappedRange(Backing):
     def grow(self, size: int) -> int | None:
         mapped = sum(length for _, length in self._pieces)
         needed = self._round(size) - mapped
+        if needed <= 0:
+            return mapped
         # A step at a time; where the GPU has not that much, as much as is needed now.
         for length in sorted({min(max(needed, self._step), self._size - mapped), needed}, reverse=True):
             handle = _U64()

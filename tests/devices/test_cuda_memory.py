@@ -39,6 +39,7 @@ def test_memory_is_mapped_in_steps_from_the_start() -> None:
     memory = MappedRange(driver, 0, 50 * MIB, lambda: drained.append(1), step=16 * MIB)
     assert engine.taken == 0
     assert memory.grow(1) == 16 * MIB
+    assert memory.grow(16 * MIB) == 16 * MIB
     assert memory.grow(16 * MIB + 1) == 32 * MIB
     assert memory.grow(40 * MIB) == 48 * MIB
     assert memory.grow(50 * MIB) == 50 * MIB  # the last step ends where the range does
