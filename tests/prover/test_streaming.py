@@ -8,8 +8,7 @@ not at all.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +16,8 @@ import pytest
 
 from cuzk.device import Device, Ticket, get_device
 from cuzk.device.host import CpuDevice
-from cuzk.errors import InternalError, OutOfMemoryError, UnsatisfiedError
+from cuzk.errors import OutOfMemoryError, UnsatisfiedError
 from cuzk.groth16 import Prover
-from cuzk.groth16.key_stream import KeyStream, StreamedQuery
 from cuzk.groth16.residency import QUERY_ORDER, KeyShape, ResidencyPlan, plan_residency, smallest_limit
 from cuzk.keys import HForm
 from cuzk.proof import Proof
@@ -182,6 +180,22 @@ def test_several_proofs_in_a_row() -> None:
     assert limited.memory().peak <= limited.memory().limit
 
 
+def test_a_batch_is_cut_by_what_fits() -> None:
+    """Room for two circuits of three: two together, then one; the account says that there was no room for more."""
+    load = workload("random", "bn254", 500)
+    made = key(load)
+    limits = device("cpu").limits
+    limit = limits_of(load, "odd_lagrange", "cpu")[-1]
+    while plan_residency(KeyShape.of(made, limits), limits_with(limits, limit)).circuits < 2:
+        limit += limit // 50
+    recorder = Recorder()
+    prover = Prover(made, open_limited("cpu", limit), recorder=recorder)
+    proofs = prover.prove_batch([load.witness] * 3, blindings=[blinding(load.curve) for _ in range(3)])
+    assert proofs == [resident_proof(load, "odd_lagrange")] * 3
+    assert [event.phase for event in recorder.events].count("synthesis") == 2
+    assert prover.device.memory().peak <= prover.device.memory().limit
+
+
 def test_too_little_memory_is_refused_with_the_need() -> None:
     """One byte too few: the error says how many would do."""
     load = workload("bits", "bn254", 900)
@@ -222,118 +236,3 @@ def test_late_copies_are_waited_for() -> None:
         assert proof == resident_proof(load, "odd_lagrange")
     assert late.most_late == 1
     assert not late.late
-
-
-class Journal(CpuDevice):
-    """Notes copies with what they wait for, marks, and which arrays are page-locked."""
-
-    def __init__(self) -> None:
-        super().__init__(memory_limit=1 << 20)
-        self.notes: list[tuple[str, Any]] = []
-        self.locked: list[int] = []
-
-    @contextmanager
-    def lock_pages(self, array: Any) -> Iterator[bool]:
-        self.locked.append(id(array))
-        yield True
-        self.locked.remove(id(array))
-
-    def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
-        self.notes.append(("stage", after))
-        return super().stage(host_array, into, after)
-
-    def mark(self) -> Ticket:
-        ticket = super().mark()
-        self.notes.append(("mark", ticket))
-        return ticket
-
-
-def whole(array: Any) -> Any:
-    """What an array is a view of."""
-    return array if array.base is None else whole(array.base)
-
-
-def stream_of(
-    lengths: dict[str, int], chunk: int, on: Device, lock_bytes: int = 0
-) -> tuple[KeyStream, dict[str, Any]]:
-    """A stream over made-up bases; b_g2's are twice as large."""
-    curve = workload("random", "toy", 20).curve
-    queries, arrays = [], {}
-    for name, length in lengths.items():
-        group = curve.g2 if name == "b_g2" else curve.g1
-        shape = (length, *group.affine_shape)
-        arrays[name] = np.arange(int(np.prod(shape)), dtype=np.uint64).reshape(shape)
-        queries.append(StreamedQuery(name, group, arrays[name], chunk // group.degree))
-    return KeyStream(on, queries, chunk * curve.g1.affine_bytes, lock_bytes), arrays
-
-
-@pytest.mark.parametrize("chunk", [2, 6, 10, 64])
-def test_a_copy_waits_for_the_last_reader_of_its_buffer(chunk: int) -> None:
-    """Copy k + 1 waits for the kernels of chunk k - 1 and for no later ones, so it runs beside those of chunk k."""
-    journal = Journal()
-    stream, arrays = stream_of({"h": 20, "l": 7, "b_g2": 11}, chunk, journal)
-    journal.notes.clear()
-    for _ in range(2):
-        stream.begin()
-        for name, bases in arrays.items():
-            seen = [(one.first, one.last, np.array(one.bases)) for one in stream.feed(name)]
-            assert np.array_equal(np.concatenate([part for _, _, part in seen]), bases)
-            assert all(len(part) == last - first for first, last, part in seen)
-    stages = [ticket for what, ticket in journal.notes if what == "stage"]
-    marks = [ticket for what, ticket in journal.notes if what == "mark"]
-    total = 2 * sum(
-        -(-len(bases) // (chunk // (2 if name == "b_g2" else 1))) for name, bases in arrays.items()
-    )
-    assert len(stages) == len(marks) == total
-    assert all(after is marks[i] for i, after in enumerate(stages[2:]))
-
-
-def test_page_locks_end_with_the_stream() -> None:
-    """Bases are locked in order while they fit the allowance, and let go with the stream."""
-    for extra, count in ((0, 2), (-1, 1), (1 << 20, 3)):
-        journal = Journal()
-        stream, arrays = stream_of({"h": 8, "l": 4, "a": 40}, 4, journal, (8 + 4) * 16 + extra)
-        assert journal.locked == [id(whole(bases)) for bases in arrays.values()][:count]
-        del stream
-        assert journal.locked == []
-    # Sections of one file's map are locked as one.
-    file, group = np.zeros((40, 2, 1), np.uint64), workload("random", "toy", 20).curve.g1
-    journal = Journal()
-    queries = [StreamedQuery(name, group, file[i : i + 9], 4) for i, name in enumerate(("h", "l", "a"))]
-    stream = KeyStream(journal, queries, 64, file.nbytes)
-    assert journal.locked == [id(file)]
-    del stream
-
-
-def test_ahead_starts_the_next_copy_once() -> None:
-    """A chunk's user may start the next copy before it waits for its own kernels; it is made up for otherwise."""
-    journal = Journal()
-    stream, _ = stream_of({"h": 8, "l": 4}, 4, journal)
-    journal.notes.clear()
-    order = []
-    for chunk in stream.feed("h"):
-        chunk.ahead()
-        chunk.ahead()
-        order.append((chunk.first, sum(what == "stage" for what, _ in journal.notes)))
-    assert order == [(0, 2), (4, 3)]  # the third is the first chunk of the next query
-
-
-def test_a_feed_that_is_given_up_starts_anew() -> None:
-    """After an error half way, and out of order, every chunk is still the right one."""
-    stream, arrays = stream_of({"h": 12, "l": 5}, 4, device("cpu"))
-    for given_up in (0, 1, 2):
-        feed = stream.feed("h")
-        for _ in range(given_up):
-            next(feed)
-        feed.close()
-        for name in ("l", "h", "l"):
-            got = [np.array(chunk.bases) for chunk in stream.feed(name)]
-            assert np.array_equal(np.concatenate(got), arrays[name])
-    with pytest.raises(InternalError, match="not streamed"):
-        next(stream.feed("a"))
-
-
-def test_no_bases_make_one_empty_chunk() -> None:
-    stream, _ = stream_of({"l": 0, "h": 3}, 4, device("cpu"))
-    assert [(chunk.first, chunk.last, len(chunk.bases)) for chunk in stream.feed("l")] == [(0, 0, 0)]
-    assert [chunk.last for chunk in stream.feed("h")] == [3]
