@@ -25,8 +25,9 @@ U64 = npt.NDArray[np.uint64]
 _WORD = 16
 #: Terms of a sum of products of two words that stay below 2^53.
 _MOST_TERMS = 1 << (53 - 2 * _WORD)
-#: Coefficients that evaluate() takes at once.
-_BLOCK = 1 << 15
+#: Terms that are taken at once: their words fit a core's cache.
+_BLOCK = 1 << 13
+assert _BLOCK <= _MOST_TERMS
 
 
 def _words(limbs: U64) -> npt.NDArray[np.float64]:
@@ -48,11 +49,15 @@ def dot(a: U64, b: U64, modulus: int) -> int:
         b: As a.
         modulus: Any.
     """
+    products = np.zeros((_words(a[:0]).shape[1], _words(b[:0]).shape[1]))
     total = 0
-    for first in range(0, len(a), _MOST_TERMS):
-        part = slice(first, first + _MOST_TERMS)
-        total += _joined(_words(a[part]).T @ _words(b[part]))
-    return total % modulus
+    for first in range(0, len(a), _BLOCK):
+        if first % _MOST_TERMS == 0:  # what is summed up so far is exact; more would not be
+            total += _joined(products)
+            products[...] = 0
+        part = slice(first, first + _BLOCK)
+        products += _words(a[part]).T @ _words(b[part])
+    return (total + _joined(products)) % modulus
 
 
 def evaluate(coefficients: U64, z: int, modulus: int) -> int:
