@@ -9,15 +9,16 @@
     proof = cuzk.prove(key, cuzk.load_witness("witness.wtns"))
     assert cuzk.verify(key.verifying_key(), public_inputs, proof)
 
-Names are imported when they are first used, so that ``import cuzk`` costs nothing.
+Names are imported when they are first used, so that ``import cuzk`` costs nothing and an interruption finds the
+command line ready (cuzk/cli/__init__.py): this file imports no other at all.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers go by the name
 if TYPE_CHECKING:
+    from typing import Any
+
     from cuzk import errors
     from cuzk.curves import get_curve
     from cuzk.device import get_device
@@ -75,6 +76,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
+    import importlib
+
     if name == "errors":
         return importlib.import_module("cuzk.errors")
     if name in _HOME:

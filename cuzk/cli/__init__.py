@@ -6,9 +6,10 @@ imports nothing at all, so that an interruption has its message and its exit cod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers go by the name
 if TYPE_CHECKING:
+    from typing import Any
+
     from cuzk.cli.app import make_app
 
 __all__ = ["main", "make_app"]

@@ -233,7 +233,7 @@ def _ending(case: Case, number: signal.Signals, code: int, text: str) -> str:
     if case.code is not None and code == -signal.SIGINT and text.endswith("KeyboardInterrupt\n"):
         return "interrupted"  # Python's own way to end, which is that of a program that uses the library
     # Nobody can catch what arrives while the interpreter itself starts; no file was touched then.
-    own = "/cuzk/" in text or "interrupted" in text
+    own = "/cuzk/cli/" in text or "interrupted" in text or not text.endswith("KeyboardInterrupt\n")
     return "wrong" if own else "before Python ran cuzk"
 
 

@@ -64,6 +64,15 @@ def test_interrupted_while_it_starts() -> None:
     assert done.stdout == ""
 
 
+def test_nothing_is_imported_before_interruptions_are_caught() -> None:
+    """Between the start of the interpreter and main() there are two files, and they import nothing."""
+    code = (
+        "import sys; before = set(sys.modules); from cuzk.cli import main; print(*set(sys.modules) - before)"
+    )
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == {"cuzk", "cuzk.cli", "__future__"}
+
+
 def test_every_command_that_names_an_output_is_a_case() -> None:
     """A new command with an option for an output file must come into the campaign."""
     help_ = subprocess.run(
