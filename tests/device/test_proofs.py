@@ -101,7 +101,7 @@ def test_secrets_on_cpu() -> None:
 @ON_GPU
 @pytest.mark.parametrize("dense", [False, True])
 @pytest.mark.parametrize(
-    ("curve", "log_domain"), [("bls12_381", 14), ("bn254", 14), ("bls12_381", 17), ("bn254", 17)]
+    ("curve", "log_domain"), [("bls12_381", 14), ("bn254", 14), ("bls12_381", 19), ("bn254", 17)]
 )
 def test_secrets(curve: str, log_domain: int, dense: bool) -> None:
     check_secrets(open_device("cuda"), curve, log_domain, dense=dense)
