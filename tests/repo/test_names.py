@@ -48,7 +48,8 @@ def _problems(tree: ast.Module, *, is_package: bool) -> list[str]:
     """Compare `__all__` with what the module binds."""
     defined = {name for node in tree.body for name in _assigned(node)}
     imported = _imported(tree) - {"annotations"}
-    public = {name for name in defined if not name.startswith("_")}
+    # Where even typing is too slow to import, the name that type checkers know is bound here.
+    public = {name for name in defined - {"TYPE_CHECKING"} if not name.startswith("_")}
     exported = _exported(tree)
     if exported is None:
         names = sorted(public | imported)
