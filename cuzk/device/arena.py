@@ -65,6 +65,7 @@ class MemoryReport:
         allocations: Arrays handed out (a count).
         held: Label -> what arrays made under it hold now.
         high_water: Label -> most that all arrays together held while something was allocated under it.
+        page_locks: How often host memory was page-locked (a count); constant once a program is warm.  0 on hosts.
     """
 
     limit: int
@@ -76,6 +77,7 @@ class MemoryReport:
     allocations: int
     held: dict[str, int] = field(default_factory=dict)
     high_water: dict[str, int] = field(default_factory=dict)
+    page_locks: int = 0
 
 
 class Arena:

@@ -12,13 +12,14 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from cuzk.device import builder
-from cuzk.device.arena import Arena
+from cuzk.device.arena import Arena, MemoryReport
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table
 from cuzk.device.copies import CopySpan, Ticket
 from cuzk.device.cuda_copies import Copier, CudaTicket
@@ -168,6 +169,9 @@ class CudaDevice(Device):
             if zero and nbytes:
                 self._runtime.memsetAsync(memory.ptr, 0, nbytes, self._stream.ptr)
         return result
+
+    def memory(self) -> MemoryReport:
+        return replace(super().memory(), page_locks=self._host_memory.growths)
 
     def upload(self, array: npt.NDArray[Any]) -> Array:
         """Copy up in launch order.  A page-locked source must not change before the next synchronisation."""

@@ -43,7 +43,7 @@ def growth(device: Any, mib: int, curve: str = "toy") -> Row:
 
     proofs = {prove() for _ in range(3)}
     device.synchronize()
-    before, pages = device.memory(), device._host_memory.growths
+    before = device.memory()
     device.reset_memory_peak()
     start = time.perf_counter()
     proofs |= {prove() for _ in range(50)}
@@ -54,7 +54,7 @@ def growth(device: Any, mib: int, curve: str = "toy") -> Row:
         "proof_ms": took * 1e3, "different_proofs": len(proofs), "grown": after.growths - before.growths,
         "reserved_bytes": after.reserved, "reserved_more": after.reserved - before.reserved,
         "held_more": after.used - before.used, "peak_bytes": after.peak,
-        "pages_locked": device._host_memory.growths - pages,
+        "pages_locked": after.page_locks - before.page_locks,
     }  # fmt: skip
     same = support.device("cpu")
     row["as_on_cpu"] = proofs == {

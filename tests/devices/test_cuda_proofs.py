@@ -40,6 +40,7 @@ def test_same_bytes_and_no_growth(monkeypatch: pytest.MonkeyPatch, seed: int, ki
     gc.collect()
     after = device.memory()
     assert (after.used, after.reserved, after.growths) == (before.used, before.reserved, before.growths)
+    assert after.page_locks == before.page_locks >= 1
     during = set(engine.calls[calls:])
     assert "launchKernel" in during
     assert not during & {"malloc", "free", "cuMemCreate", "hostAlloc", "deviceSynchronize"}
