@@ -261,14 +261,14 @@ def _index_dtype(count: int) -> type[np.unsignedinteger[Any]]:
 def _sorted_dictionary(values: U64Array, used: IntArray) -> tuple[U64Array, IntArray]:
     """The used values, sorted and distinct, and the map from old to new index."""
     old = np.flatnonzero(used)
-    ints = limbs_to_ints(values[old]) if len(old) else []
-    distinct = sorted(set(ints))
-    position = {value: i for i, value in enumerate(distinct)}
+    order = np.lexsort(values[old].T)  # the last key, the highest limb, decides first
+    old = old[order]
+    rows = values[old]
+    is_new = np.ones(len(rows), dtype=bool)
+    np.any(rows[1:] != rows[:-1], axis=1, out=is_new[1:])
     remap = np.zeros(len(values), dtype=np.uint32)
-    remap[old] = [position[value] for value in ints]
-    first = {value: i for i, value in zip(old.tolist(), ints, strict=True)}
-    picked = np.array([first[value] for value in distinct], dtype=np.int64)
-    return np.ascontiguousarray(values[picked]), remap
+    remap[old] = np.cumsum(is_new) - 1
+    return rows[is_new], remap
 
 
 def _merge_duplicates(
@@ -282,7 +282,10 @@ def _merge_duplicates(
     repeated = np.flatnonzero(np.bincount(group) > 1)
     bounds = np.searchsorted(group, np.stack([repeated, repeated + 1]))
     for i, (lo, hi) in enumerate(bounds.T.tolist()):
-        sums.append(sum(limbs_to_ints(values[index[lo:hi]])) % curve.r)  # Montgomery form is linear
+        parts = (index[at : min(at + _SAMPLE, hi)] for at in range(lo, hi, _SAMPLE))
+        sums.append(
+            sum(sum(limbs_to_ints(values[part])) for part in parts) % curve.r
+        )  # Montgomery form is linear
         merged_index[repeated[i]] = len(values) + i
     raw = b"".join(value.to_bytes(curve.fr.nbytes, "little") for value in sums)
     extra = np.frombuffer(raw, dtype="<u8").reshape(-1, curve.fr.limbs)

@@ -25,6 +25,8 @@ from cuzk.errors import RangeError, ShapeError
 U64Array = NDArray[np.uint64]
 AffinePoint = tuple[Any, Any] | None
 
+_BLOCK = 1 << 12  # values that are Python ints at one time, where arrays are converted
+
 
 def ints_to_limbs(values: Iterable[int], limbs: int) -> U64Array:
     """Split ints into limbs.
@@ -79,6 +81,24 @@ def field_from_ints(spec: FieldSpec, values: Iterable[int]) -> U64Array:
     """Ints (taken mod m) to Montgomery limbs. Shape (n, limbs) uint64. Form: Montgomery, < m."""
     m, mont_r = spec.modulus, spec.mont_r
     return ints_to_limbs([value * mont_r % m for value in values], spec.limbs)
+
+
+def field_from_limbs(spec: FieldSpec, array: NDArray[Any], factor: int = 1) -> U64Array:
+    """Limbs in standard form, times a factor, to Montgomery limbs, with little memory besides the result.
+
+    Args:
+        spec: The field.
+        array: Shape (n, limbs) uint64, each value < m.
+        factor: Multiplied with every value.
+
+    Returns:
+        Shape (n, limbs) uint64. Form: Montgomery, < m.
+    """
+    out = np.empty((len(array), spec.limbs), np.uint64)
+    for first in range(0, len(array), _BLOCK):
+        values = limbs_to_ints(array[first : first + _BLOCK])
+        out[first : first + _BLOCK] = field_from_ints(spec, [value * factor for value in values])
+    return out
 
 
 def field_to_ints(spec: FieldSpec, array: NDArray[Any]) -> list[int]:

@@ -32,6 +32,7 @@ _VKEY_POINTS = {
 }
 _VKEY_KEYS = frozenset({"protocol", "curve", "nPublic", "IC", *_VKEY_POINTS})
 _MAX_PUBLIC = 1 << 28
+_BLOCK = 1 << 10
 
 PairingValue = Sequence[Sequence[Sequence[int]]]
 """A value of the pairing as 2 x 3 x 2 ints: Fp12 over Fp6 over Fp2 over Fp."""
@@ -75,18 +76,33 @@ def parse_vkey(value: Any, path: PathLike | None = None, *, strict: bool = False
         raise fields.error(
             f"IC has {len(ic_values)} points", place="IC", limit=f"nPublic + 1 = {num_public + 1} points"
         )
-    ic = [_read_point(fields, curve.g1, entry, f"IC[{i}]") for i, entry in enumerate(ic_values)]
     _check_alphabeta(fields, curve)
-    for place, point in (points | {f"IC[{i}]": point for i, point in enumerate(ic)}).items():
-        if point is not None and not any(_flatten(point)):
-            raise fields.error("(0, 0) is not a point of the curve", place=place)
+    for name, point in points.items():
+        _refuse_zero(fields, point, name)
     encoded = {
         name: points_from_ints(curve.g1 if name.endswith("g1") else curve.g2, [point])[0]
         for name, point in points.items()
     }
-    key = VerifyingKey(curve, ic=points_from_ints(curve.g1, ic), **encoded)
+    key = VerifyingKey(curve, ic=_read_ic(fields, curve, ic_values), **encoded)
     key.check_degenerate(strict=strict)
     return key
+
+
+def _read_ic(fields: Fields, curve: Curve, values: list[Any]) -> U64Array:
+    """The IC points, a block at a time: as ints they take more memory than as text."""
+    blocks = []
+    for first in range(0, len(values), _BLOCK):
+        points = []
+        for i, entry in enumerate(values[first : first + _BLOCK], first):
+            points.append(_read_point(fields, curve.g1, entry, f"IC[{i}]"))
+            _refuse_zero(fields, points[-1], f"IC[{i}]")
+        blocks.append(points_from_ints(curve.g1, points))
+    return np.concatenate(blocks)
+
+
+def _refuse_zero(fields: Fields, point: AffinePoint, place: str) -> None:
+    if point is not None and not any(_flatten(point)):
+        raise fields.error("(0, 0) is not a point of the curve", place=place)
 
 
 def vkey_to_json(key: VerifyingKey, alphabeta: AlphaBeta | None = None) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import ByteArray, SectionReader, map_file, naming_file
 from cuzk.keys import ProvingKey, VerifyingKey
-from cuzk.limbs import U64Array, field_from_ints, first_not_below, limbs_to_ints
+from cuzk.limbs import U64Array, field_from_limbs, first_not_below
 from cuzk.relation import R1CS
 
 __all__ = [
@@ -43,7 +43,7 @@ QUERIES = ("ic", "h_query", "l_query", "a_query", "b_g1_query", "b_g2_query")
 
 _FIXED_BYTES = 3 * CURVE.g1.affine_bytes + 3 * CURVE.g2.affine_bytes
 _FLAGS, _INFINITY = 0xE0, 0x40
-_CHUNK = 1 << 16  # points converted at a time
+_CHUNK = 1 << 12  # points looked at or converted at one time
 _REMEDY = "the file is damaged or not complete; fetch it again and compare its published digest"
 
 
@@ -245,9 +245,4 @@ def _read_points(reader: SectionReader, group: GroupSpec, count: int, name: str)
 
 def _to_mont(group: GroupSpec, points: U64Array) -> U64Array:
     """Standard form to Montgomery form. Returns Shape (count, *affine_shape)."""
-    out = np.empty((len(points), *group.affine_shape), np.uint64)
-    for first in range(0, len(points), _CHUNK):
-        chunk = points[first : first + _CHUNK]
-        converted = field_from_ints(group.fp, limbs_to_ints(chunk.reshape(-1, group.fp.limbs)))
-        out[first : first + len(chunk)] = converted.reshape(-1, *group.affine_shape)
-    return out
+    return field_from_limbs(group.fp, points.reshape(-1, group.fp.limbs)).reshape(-1, *group.affine_shape)

@@ -14,7 +14,7 @@ from cuzk.limbs import U64Array, field_to_ints, ints_to_limbs
 
 __all__ = ["save_params", "save_vk"]
 
-_CHUNK = 1 << 16  # points converted at a time
+_CHUNK = 1 << 12  # points looked at or converted at one time
 
 
 def save_params(path: PathLike, key: ProvingKey, *, any_roots: bool = False, overwrite: bool = True) -> None:

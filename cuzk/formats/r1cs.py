@@ -1,8 +1,7 @@
 """Read and write circom's .r1cs files, version 1.
 
-Section 1 is the header, section 2 the constraints (per linear combination a count, then wire and coefficient
-in standard form), section 3 the compiler's label of each wire. Files with custom gates (sections 4 and 5) are
-refused: Groth16 has no such gates.
+Section 1 is the header, 2 the constraints (per linear combination a count, then wire and coefficient in standard
+form), 3 the compiler's label of each wire. Files with custom gates (4 and 5) are refused: Groth16 has none.
 """
 
 from __future__ import annotations
@@ -19,14 +18,7 @@ from cuzk.curves import Curve, curve_of_fr
 from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.container import Container, SectionReader, naming_file, read_container, write_container
-from cuzk.limbs import (
-    U64Array,
-    field_from_ints,
-    field_to_ints,
-    first_not_below,
-    ints_to_limbs,
-    limbs_to_ints,
-)
+from cuzk.limbs import U64Array, field_from_limbs, field_to_ints, first_not_below, ints_to_limbs
 from cuzk.relation import R1CS
 
 MAGIC, VERSION = b"r1cs", 1
@@ -75,14 +67,11 @@ def _load(container: Container) -> R1CS:
                 limit="no custom gates",
                 remedy="compile without `pragma custom_templates`",
             )
-    a, b, c = _read_constraints(container.section(2), header)
     return R1CS(
         header.curve,
         header.num_wires,
         header.num_outputs + header.num_public_inputs,
-        a,
-        b,
-        c,
+        *_read_constraints(container.section(2), header),
         num_outputs=header.num_outputs,
         num_private_inputs=header.num_private_inputs,
         labels=_read_labels(container, header),
@@ -122,17 +111,18 @@ def _checked_width(reader: SectionReader, width: int) -> int:
 
 
 def _combination_starts(reader: SectionReader, words: NDArray[np.uint32], count: int, stride: int) -> Any:
-    """Word positions of the counts of all linear combinations. Shape (count,) int64.
+    """Word positions of the counts of all linear combinations. Shape (count,) uint32, or int64 where needed.
 
     The only sequential part: where a combination starts depends on the length of the one before.
     """
     view = words.data  # a memoryview: indexing it costs a third of indexing the array
-    starts = np.empty(count, dtype=np.int64)
+    starts = np.empty(count, dtype=np.int64 if len(words) >> 32 else np.uint32)
     position, index = 0, 0
     try:
         for index in range(count):
+            length = view[position]
             starts[index] = position
-            position += 1 + view[position] * stride
+            position += 1 + length * stride
     except IndexError:
         raise _combination_error(reader, index) from None
     if position > len(words):
@@ -151,8 +141,14 @@ def _combination_error(reader: SectionReader, index: int) -> Exception:
     )
 
 
-def _read_constraints(reader: SectionReader, header: R1csHeader) -> list[CsrMatrix]:
-    """The three matrices, parsed block by block so that no copy of the whole section is made."""
+def _read_constraints(reader: SectionReader, header: R1csHeader) -> tuple[CsrMatrix, CsrMatrix, CsrMatrix]:
+    """The three matrices; what was read on the way is gone before they are made."""
+    a, b, c = _read_parts(reader, header).matrices(header)
+    return a, b, c
+
+
+def _read_parts(reader: SectionReader, header: R1csHeader) -> _Parts:
+    """The entries of the matrices, parsed block by block so that no copy of the whole section is made."""
     fr, count = header.curve.fr, 3 * header.num_constraints
     first = reader.offset
     if 4 * count > reader.left:
@@ -174,7 +170,7 @@ def _read_constraints(reader: SectionReader, header: R1csHeader) -> list[CsrMatr
         block = _Block(low, begin, words[begin:end], starts[low:high] - begin, stride)
         block.check(reader, header, first)
         parts.add(block, *_interned(reader, header, block, first))
-    return parts.matrices(header)
+    return parts
 
 
 @dataclass(frozen=True)
@@ -196,8 +192,16 @@ class _Block:
     stride: int
 
     @cached_property
-    def entries(self) -> NDArray[np.uint32]:
-        """Shape (nnz, stride) uint32: wire and coefficient of each entry."""
+    def wires(self) -> NDArray[np.uint32]:
+        """Shape (nnz,) uint32: wire of each entry."""
+        return self._entries()[:, 0].copy()
+
+    def coefficients(self) -> U64Array:
+        """Shape (nnz, limbs) uint64: coefficient of each entry, standard form, not checked."""
+        return np.ascontiguousarray(self._entries()[:, 1:]).view("<u8")
+
+    def _entries(self) -> NDArray[np.uint32]:
+        """Shape (nnz, stride) uint32: wire and coefficient of each entry; as large as the block, so not kept."""
         is_entry = np.ones(len(self.words), dtype=bool)
         is_entry[self.starts] = False
         return self.words[is_entry].reshape(-1, self.stride)
@@ -216,7 +220,7 @@ class _Block:
 
     def check(self, reader: SectionReader, header: R1csHeader, first: int) -> None:
         """Check that every wire exists."""
-        wires = self.entries[:, 0]
+        wires = self.wires
         if len(wires) and int(wires.max()) >= header.num_wires:
             entry = int(np.argmax(wires >= header.num_wires))
             raise reader.error(
@@ -231,7 +235,7 @@ def _interned(
 ) -> tuple[U64Array, NDArray[Any]]:
     """The distinct coefficients of a block, standard form and checked, and each entry's index among them."""
     fr = header.curve.fr
-    distinct, index = intern_values(np.ascontiguousarray(block.entries[:, 1:]).view("<u8"))
+    distinct, index = intern_values(block.coefficients())
     bad = first_not_below(distinct, fr.modulus)
     if bad is not None:
         raise reader.error(
@@ -257,17 +261,17 @@ class _Parts:
         index = index.astype(np.uint32) + np.uint32(self._num_values)
         for i in range(3):
             chosen = matrix == i
-            self._columns[i].append((row[chosen], block.entries[chosen, 0], index[chosen]))
+            self._columns[i].append((row[chosen], block.wires[chosen], index[chosen]))
         self._values.append(distinct)
         self._num_values += len(distinct)
 
     def matrices(self, header: R1csHeader) -> list[CsrMatrix]:
         """The canonical matrices; the collected parts are given back."""
         fr, shape = header.curve.fr, (header.num_constraints, header.num_wires)
-        dictionary, again = _merged(self._values, fr.limbs)
-        if len(dictionary):
-            dictionary = field_from_ints(fr, limbs_to_ints(dictionary))
-        made = []
+        made, again = [], np.arange(self._num_values)
+        if len(self._values) != 1:  # the values of one block are distinct
+            self._values, again = _merged(self._values, fr.limbs)
+        dictionary = field_from_limbs(fr, self._values.pop())
         for i in range(3):
             none = (np.zeros(0, np.uint32),) * 3
             row, col, index = (np.concatenate(part) for part in zip(none, *self._columns[i], strict=True))
@@ -276,9 +280,10 @@ class _Parts:
         return made
 
 
-def _merged(values: list[U64Array], limbs: int) -> tuple[U64Array, NDArray[Any]]:
-    """Distinct values of several lists, and the new index of each value of the lists put together."""
-    return intern_values(np.concatenate([np.zeros((0, limbs), np.uint64), *values]))
+def _merged(values: list[U64Array], limbs: int) -> tuple[list[U64Array], NDArray[Any]]:
+    """One list of the distinct values of several, and the new index of each value of the lists put together."""
+    distinct, again = intern_values(np.concatenate([np.zeros((0, limbs), np.uint64), *values]))
+    return [distinct], again
 
 
 def _read_labels(container: Container, header: R1csHeader) -> NDArray[np.uint64] | None:
@@ -309,12 +314,8 @@ def encode_r1cs(r1cs: R1CS) -> bytes:
     """The bytes of ``save_r1cs``."""
     labels = np.arange(r1cs.num_variables, dtype="<u8") if r1cs.labels is None else r1cs.labels
     fr = r1cs.curve.fr
-    counts = (
-        r1cs.num_variables,
-        r1cs.num_outputs,
-        r1cs.num_public - r1cs.num_outputs,
-        r1cs.num_private_inputs,
-    )
+    num_inputs = r1cs.num_public - r1cs.num_outputs
+    counts = (r1cs.num_variables, r1cs.num_outputs, num_inputs, r1cs.num_private_inputs)
     header = b"".join(
         [
             fr.nbytes.to_bytes(4, "little"),
@@ -324,10 +325,8 @@ def encode_r1cs(r1cs: R1CS) -> bytes:
             r1cs.num_constraints.to_bytes(4, "little"),
         ]
     )
-    body = _encode_constraints(r1cs)
-    return write_container(
-        MAGIC, VERSION, [(1, header), (2, body), (3, np.ascontiguousarray(labels, dtype="<u8").tobytes())]
-    )
+    last = np.ascontiguousarray(labels, dtype="<u8").tobytes()
+    return write_container(MAGIC, VERSION, [(1, header), (2, _encode_constraints(r1cs)), (3, last)])
 
 
 def _encode_constraints(r1cs: R1CS) -> bytes:

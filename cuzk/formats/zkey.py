@@ -18,7 +18,7 @@ from cuzk.errors import CurveMismatchError
 from cuzk.formats.atomic import PathLike
 from cuzk.formats.container import Container, SectionReader, naming_file, read_container
 from cuzk.keys import ProvingKey
-from cuzk.limbs import U64Array, field_from_ints, first_not_below, limbs_to_ints
+from cuzk.limbs import U64Array, field_from_limbs, first_not_below
 
 MAGIC, VERSION = b"zkey", 1
 GROTH16 = 1
@@ -197,7 +197,7 @@ def _read_coefficients(reader: SectionReader, header: ZkeyHeader) -> tuple[CsrMa
         )
     # The file has coef * R^2; dividing by R^2 and multiplying by R gives Montgomery form.
     twice = curve.fr.mont_r_inv * curve.fr.mont_r_inv
-    dictionary = field_from_ints(curve.fr, [value * twice for value in limbs_to_ints(distinct)])
+    dictionary = field_from_limbs(curve.fr, distinct, twice)
     num_rows = int(columns["row"].max()) + 1 if count else 0
     if num_rows <= header.num_public:
         raise reader.error(
