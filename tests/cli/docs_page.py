@@ -29,6 +29,7 @@ _BLOCK = re.compile(
 _NORMAL = (
     (re.compile(r"\b(cpu|emu) \([^)\n]*\)"), r"\1"),
     (re.compile(r"\b[0-9a-f]{16}\b"), "KEY"),
+    (re.compile(r"\b20\d\d-\d\d-\d\d\b"), "DATE"),
     (re.compile(r"_ms=\d+"), "_ms=N"),
     (re.compile(r"\d+\.\d+"), "N"),
     (re.compile(r"[━─]+"), "-"),
