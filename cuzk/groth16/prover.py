@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 
 from cuzk.device.base import Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
-from cuzk.groth16.assemble import assemble
+from cuzk.groth16.assemble import BlindingTerms, assemble
 from cuzk.groth16.blinding import Blinding
 from cuzk.groth16.commit import commit_h, commit_witness
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
@@ -122,55 +122,45 @@ class Prover:
         )
         try:
             with self._lock, self._recorder.phase("prove", circuits=len(witnesses)):
-                checks = [_Check(self, witness) for witness in witnesses] if self_check else []
-                proofs = self._compute(witnesses, used, checks)
-                if self_check and self._verifier:
+                checked = self_check and self._verifier
+                jobs = [_Job(self, *job, checked) for job in zip(witnesses, used, strict=True)]
+                proofs = self._compute(jobs)
+                if checked:
                     with self._recorder.phase("self_check"):
-                        self._self_check(checks, used, proofs)
+                        self._self_check(jobs, proofs)
             return proofs
         finally:
             for blinding in used:
                 blinding.wipe()
 
-    def _compute(
-        self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], checks: Sequence[_Check] = ()
-    ) -> list[Proof]:
+    def _compute(self, jobs: Sequence[_Job]) -> list[Proof]:
         """Run the phases, each over as many circuits as fit the device before the next."""
         at_once = self._resident.plan.circuits
-        proofs = []
-        for first in range(0, len(witnesses), at_once):
-            part = slice(first, first + at_once)
-            proofs += self._compute_together(witnesses[part], blindings[part], checks[part])
-        return proofs
+        parts = [jobs[first : first + at_once] for first in range(0, len(jobs), at_once)]
+        return [proof for part in parts for proof in self._compute_together(part)]
 
-    def _compute_together(
-        self, witnesses: Sequence[Witness], blindings: Sequence[Blinding], checks: Sequence[_Check]
-    ) -> list[Proof]:
+    def _compute_together(self, jobs: Sequence[_Job]) -> list[Proof]:
         """Run the phases, each over all circuits before the next."""
         resident, recorder, stream = self._resident, self._recorder, self._resident.stream
         with recorder.phase("synthesis"), self.device.label("synthesis"):
-            ws = [upload_witness(resident, witness.values, recorder) for witness in witnesses]
+            ws = [upload_witness(resident, job.witness.values, recorder) for job in jobs]
             abcs = [evaluate(resident, w, recorder) for w in ws]
             if stream is not None:
                 stream.begin()  # the first bases are on their way while rows are checked and transformed
             self._check_rows(abcs)
         sums_h = []
-        # Launches of a device that is its own host are over when they return: nothing is won by working meanwhile.
-        meanwhile = iter(checks if self.device.host is not self.device and self._verifier else ())
         with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
-            while abcs:
+            for job in jobs:
                 with recorder.phase("ntt_h", quotient=self.key.h_form):
                     h = quotient(resident, abcs.pop(0))
-                sums_h.append(
-                    commit_h(resident, h, self.variants, recorder, partial(_prepare_next, meanwhile))
-                )
+                sums_h.append(commit_h(resident, h, self.variants, recorder, job.meanwhile))
                 del h  # its memory is wanted by the next circuit, and by the lists of the next phase
         with self.device.label("commit"):
             sums = [commit_witness(resident, w, self.variants, recorder) for w in ws]
         with recorder.phase("proof_assembly"):
-            host = self.device.host
             return [
-                assemble(host, self.key, s, h, b) for s, h, b in zip(sums, sums_h, blindings, strict=True)
+                assemble(self.device.host, self.key, s, h, job.blinding, job.terms)
+                for s, h, job in zip(sums, sums_h, jobs, strict=True)
             ]
 
     def _check_rows(self, abcs: Sequence[Rows]) -> None:
@@ -188,13 +178,11 @@ class Prover:
                     remedy="compute the witness again from correct inputs with this circuit's own program",
                 )
 
-    def _self_check(
-        self, checks: Sequence[_Check], blindings: Sequence[Blinding], proofs: Sequence[Proof]
-    ) -> None:
-        for check, blinding, proof in zip(checks, blindings, proofs, strict=True):
-            verdict = self._prepared.verify(check.statement, proof)
+    def _self_check(self, jobs: Sequence[_Job], proofs: Sequence[Proof]) -> None:
+        for job, proof in zip(jobs, proofs, strict=True):
+            verdict = self._prepared.verify(job.statement, proof)
             if not verdict:
-                raise self._diagnose(check.witness, blinding, proof, verdict.reason)
+                raise self._diagnose(job.witness, job.blinding, proof, verdict.reason)
 
     @cached_property
     def _prepared(self) -> PreparedVerifyingKey:
@@ -233,29 +221,37 @@ class Prover:
         again = Prover(
             self.key, self.device.reference
         )  # with a recorder of its own: it is no phase of this proof
-        return again._compute([witness], [blinding])[0]
+        return again._compute([_Job(again, witness, blinding, False)])[0]
 
 
 @dataclass(eq=False)
-class _Check:
-    """The self-check of one proof to be.
+class _Job:
+    """One proof to be, and what of it the host can do without the device.
 
     Args:
-        prover: Whose verifier.
+        prover: Who makes it.
         witness: What is proved.
+        blinding: r and s.
+        checked: Whether the proof will be verified.
     """
 
     prover: Prover
     witness: Witness
+    blinding: Blinding
+    checked: bool
 
     @cached_property
     def statement(self) -> PreparedStatement:
-        """The public inputs as the verifier takes them; made once, while the device is at work where that pays."""
+        """The public inputs as the verifier takes them."""
         return self.prover._prepared.statement(self.witness.public(self.prover.key.num_public))
 
+    @cached_property
+    def terms(self) -> BlindingTerms:
+        """What the blinding adds to the proof."""
+        return BlindingTerms.of(self.prover.device.host, self.prover.key, self.blinding)
 
-def _prepare_next(checks: Iterator[_Check]) -> None:
-    """Prepare the statement of the next check, if there is one."""
-    for check in checks:
-        _ = check.statement
-        return
+    def meanwhile(self) -> None:
+        """Do it now, while the device is at work; of no use on a device that is its own host."""
+        if self.prover.device.host is not self.prover.device:
+            _ = self.terms
+            _ = self.statement if self.checked else None

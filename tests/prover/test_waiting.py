@@ -7,12 +7,14 @@ are those of waiting for others.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from cuzk.device import Device
 from cuzk.device.host import EmuDevice
 from cuzk.groth16 import PreparedVerifyingKey, Prover
+from cuzk.groth16.assemble import BlindingTerms
 from cuzk.groth16.verify import PreparedStatement
 from cuzk.telemetry import Recorder
 from tests.prover.support import blinding, device, key, workload
@@ -67,3 +69,29 @@ def test_queries_have_times_of_their_own() -> None:
                 assert len(times) == len(parts)
                 assert all(value >= 0 for value in times)
                 assert 0 < sum(times) <= phases[phase].duration_ns / 1e6 + 0.01
+
+
+@pytest.mark.parametrize("on_host", [False, True])
+def test_blinding_terms_are_made_while_a_device_works(on_host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each proof has its own, from its own blinding, also without a self-check."""
+    load = workload("random", "bn254", 30, 1)
+    made = key(load)
+    recorder = Recorder()
+    prover = Prover(made, EmuWithHost() if on_host else EmuDevice(), recorder=recorder)
+    done: list[set[str]] = []
+    terms = BlindingTerms.of
+
+    def noting(*args: Any) -> BlindingTerms:
+        done.append({event.phase for event in recorder.events})
+        return terms(*args)
+
+    monkeypatch.setattr(BlindingTerms, "of", noting)
+    pairs = [(3, 4), (5, 6)]
+    proofs = prover.prove_batch(
+        [load.witness] * 2, blindings=[blinding(load.curve, *pair) for pair in pairs], self_check=False
+    )
+    assert len(done) == 2
+    assert all(("b_g2_msm" in phases) != on_host for phases in done)
+    monkeypatch.undo()
+    cpu = Prover(made, device("cpu"))
+    assert proofs == [cpu.prove(load.witness, blinding=blinding(load.curve, *pair)) for pair in pairs]
