@@ -18,8 +18,8 @@ __all__ = ["prove_work", "setup_work"]
 
 # Multiplications of the group's coordinates for one addition, in units of one product in Fp.
 _MADD = {"g1": 11.0, "g2": 25.0}
-#: Window bits of the tables that set-up uses, about.
-_FIXED_WINDOW = 15
+#: Units an entry of a table of multiples, without its addition, in units of one product in Fp.
+_NORMALISED = {"g1": 16.0, "g2": 36.0}
 #: Units a matrix entry: a product, and a value from anywhere in memory.
 _ENTRY, _ENTRY_SETUP = 4.0, 10.0
 #: Units a butterfly, memory included.
@@ -46,6 +46,14 @@ def _msm(n: float, group: GroupSpec) -> float:
     return float(windows * (n + 2.0**window) * _MADD[group.name] * _product(group.curve))
 
 
+def _multiples(n: float, group: GroupSpec) -> tuple[float, float]:
+    """Units of a table of multiples for n scalars, and of each scalar: the table grows with n up to 16 bits."""
+    window = min(max(round(np.log2(n)) - 4, 2), 16)
+    windows, product = group.curve.fr.bits / window + 1, _product(group.curve)
+    entry = (_MADD[group.name] + _NORMALISED[group.name]) * product
+    return windows * 2.0 ** (window - 1) * entry, windows * _MADD[group.name] * product
+
+
 def _key_bytes(num_variables: int, domain_size: int, curve: Curve, nnz: int) -> int:
     """About the size of a cuzk key."""
     g1, g2 = curve.g1.affine_bytes, curve.g2.affine_bytes
@@ -60,17 +68,17 @@ def setup_work(r1cs: R1CS) -> dict[str, float]:
     """
     curve, n = r1cs.curve, 1 << r1cs.domain_log2
     nnz = sum(matrix.nnz for matrix in r1cs.matrices.values())
-    additions = curve.fr.bits / _FIXED_WINDOW + 1
-    point = {name: additions * cost * _product(curve) for name, cost in _MADD.items()}
     variables = r1cs.num_variables
+    table_g1, g1 = _multiples(3 * variables + n, curve.g1)
+    table_g2, g2 = _multiples(variables, curve.g2)
     return {
         "tau_columns": nnz * _ENTRY_SETUP + 8.0 * n,
-        "points_single": (point["g1"] + point["g2"]) * 2**_FIXED_WINDOW,
-        "points_a": variables * point["g1"],
-        "points_l": variables * point["g1"],
-        "points_b_g1": variables * point["g1"],
-        "points_b_g2": variables * point["g2"],
-        "points_h": n * point["g1"],
+        "points_single": table_g1 + table_g2,
+        "points_a": variables * g1,
+        "points_l": variables * g1,
+        "points_b_g1": variables * g1,
+        "points_b_g2": variables * g2,
+        "points_h": n * g1,
         "key_write": _key_bytes(variables, n, curve, nnz) * _WRITTEN,
     }
 
