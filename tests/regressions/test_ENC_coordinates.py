@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import py_arkworks_bls12381 as arkworks
+import pyblst
 import pytest
 from cuzk_oracles import encoding as oracle_encoding
+from zksnake.ecc import EllipticCurve
 
 from cuzk.curves import GroupSpec, get_curve
 from cuzk.errors import FormatError, RangeError
@@ -130,3 +132,17 @@ def test_enc_18_infinity_for_other_readers() -> None:
         assert kind.from_compressed_bytes(data) == kind.identity()
         assert bytes(kind.identity().to_compressed_bytes()) == data
         assert decode_point(group, bytes(kind.identity().to_compressed_bytes())) is None
+    for group, kind in ((bls.g1, pyblst.BlstP1Element), (bls.g2, pyblst.BlstP2Element)):
+        assert bytes(kind().compress()) == encode_point(group, None)
+        assert kind().uncompress(encode_point(group, None)) == kind()
+
+
+def test_enc_18_infinity_for_another_reader_on_bn254() -> None:
+    bn, other = get_curve("bn254"), EllipticCurve("BN254")
+    for group, generator in ((bn.g1, other.G1()), (bn.g2, other.G2())):
+        nothing = generator - generator
+        ours = ENCODERS["arkworks"](group, None)
+        assert ours == bytes(nothing.to_bytes())
+        assert type(nothing).from_bytes(ours).is_zero()
+        assert decoded("arkworks", group, bytes(nothing.to_bytes())) is None
+        assert ENCODERS["arkworks"](group, group.generator) == bytes(generator.to_bytes())
