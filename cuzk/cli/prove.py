@@ -184,7 +184,7 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
     from cuzk.formats import load_r1cs, load_witness
     from cuzk.formats.container import naming_file
     from cuzk.groth16 import Prover
-    from cuzk.groth16.work import prove_work
+    from cuzk.groth16.work import num_workers, prove_work
 
     with recorder.phase("witness_load"):
         witness = load_witness(request.file("--witness"))
@@ -202,7 +202,7 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
         with naming_file(request.inputs["--circuit"] or request.file("--key")):
             prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
         if progress.is_shown:
-            progress.expect(prove_work(key, witness, self_check=request.self_check))
+            progress.expect(prove_work(key, witness, num_workers(device), self_check=request.self_check))
         proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
         with recorder.phase("wait_check"):
             checks.wait()

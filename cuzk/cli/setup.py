@@ -142,7 +142,7 @@ def _run(
     from cuzk.errors import SecurityWarning
     from cuzk.groth16 import ToxicWaste
     from cuzk.groth16 import setup as make_keys
-    from cuzk.groth16.work import setup_work
+    from cuzk.groth16.work import num_workers, setup_work
 
     waste = None
     if seed is not None:
@@ -157,7 +157,7 @@ def _run(
         with recorder.phase("setup"):
             return _from_powers(r1cs, ptau, device, None if waste is None else waste.delta, roots)
     if progress.is_shown:
-        progress.expect(setup_work(r1cs))
+        progress.expect(setup_work(r1cs, num_workers(device)))
     return make_keys(
         r1cs,
         device,

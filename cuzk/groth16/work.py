@@ -2,6 +2,7 @@
 
 The unit is one multiplication in Fr on a processor. The figures are proportions, good to some tens of percent, as
 measured on the cpu device; what a unit takes is measured while a run goes on. They choose nothing and change nothing.
+What one thread does while the others wait counts once for each worker, so that units stand for time.
 """
 
 from __future__ import annotations
@@ -10,18 +11,20 @@ import numpy as np
 
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import Curve, GroupSpec
+from cuzk.device.base import Device
 from cuzk.keys import HForm, ProvingKey
 from cuzk.relation import R1CS
 from cuzk.witness import Witness
 
-__all__ = ["prove_work", "setup_work"]
+__all__ = ["num_workers", "prove_work", "setup_work"]
 
 # Multiplications of the group's coordinates for one addition, in units of one product in Fp.
 _MADD = {"g1": 11.0, "g2": 25.0}
 #: Units an entry of a table of multiples, without its addition, in units of one product in Fp.
 _NORMALISED = {"g1": 16.0, "g2": 36.0}
-#: Units a matrix entry: a product, and a value from anywhere in memory.
-_ENTRY, _ENTRY_SETUP = 4.0, 10.0
+#: Units a matrix entry: a product, and a value from anywhere in memory; in set-up its transposition besides, which
+#: one thread does.
+_ENTRY, _TRANSPOSED = 4.0, 5.0
 #: Units a butterfly, memory included.
 _BUTTERFLY = 1.6
 #: Units of the pairings that verify a proof.
@@ -30,6 +33,16 @@ _PAIRINGS = 1.5e5
 _WRITTEN = 0.12
 #: Of so many values the share of zeros and ones is taken.
 _SAMPLE = 1 << 14
+
+
+#: Cores that a multiprocessor of a GPU is worth.
+_CORES_A_MULTIPROCESSOR = 6
+
+
+def num_workers(device: Device) -> int:
+    """How many cores of a processor a device is worth."""
+    each = _CORES_A_MULTIPROCESSOR if device.kind == "cuda" else 1
+    return device.limits.num_sms * each
 
 
 def _product(curve: Curve) -> float:
@@ -60,11 +73,12 @@ def _key_bytes(num_variables: int, domain_size: int, curve: Curve, nnz: int) -> 
     return num_variables * (3 * g1 + g2) + domain_size * g1 + 5 * nnz + 24 * domain_size
 
 
-def setup_work(r1cs: R1CS) -> dict[str, float]:
+def setup_work(r1cs: R1CS, workers: int = 1) -> dict[str, float]:
     """Phase -> units, in the order of a set-up.
 
     Args:
         r1cs: The circuit.
+        workers: num_workers of the device.
     """
     curve, n = r1cs.curve, 1 << r1cs.domain_log2
     nnz = sum(matrix.nnz for matrix in r1cs.matrices.values())
@@ -72,23 +86,26 @@ def setup_work(r1cs: R1CS) -> dict[str, float]:
     table_g1, g1 = _multiples(3 * variables + n, curve.g1)
     table_g2, g2 = _multiples(variables, curve.g2)
     return {
-        "tau_columns": nnz * _ENTRY_SETUP + 8.0 * n,
+        "tau_columns": nnz * (_ENTRY + _TRANSPOSED * workers) + 8.0 * n,
         "points_single": table_g1 + table_g2,
         "points_a": variables * g1,
         "points_l": variables * g1,
         "points_b_g1": variables * g1,
         "points_b_g2": variables * g2,
         "points_h": n * g1,
-        "key_write": _key_bytes(variables, n, curve, nnz) * _WRITTEN,
+        "key_write": _key_bytes(variables, n, curve, nnz) * _WRITTEN * workers,
     }
 
 
-def prove_work(key: ProvingKey, witness: Witness, *, self_check: bool = True) -> dict[str, float]:
+def prove_work(
+    key: ProvingKey, witness: Witness, workers: int = 1, *, self_check: bool = True
+) -> dict[str, float]:
     """Phase -> units, in the order of a proof whose key and witness are loaded.
 
     Args:
         key: The key.
         witness: A sample of its values says how many scalars are 0, 1, or neither.
+        workers: num_workers of the device.
         self_check: Whether the proof is verified.
     """
     curve, n, variables = key.curve, key.domain_size, key.num_variables
@@ -112,8 +129,8 @@ def prove_work(key: ProvingKey, witness: Witness, *, self_check: bool = True) ->
         "batch_add": (ones["l"] + ones["a"] + ones["b"]) * one_g1 + ones["b"] * one_g2,
         "tail_msm": sum(_msm(rest[name], g1) for name in ("l", "a", "b")),
         "b_g2_msm": _msm(rest["b"], g2),
-        "proof_assembly": 0.3 * _PAIRINGS,
-        "self_check": _PAIRINGS if self_check else 0.0,
+        "proof_assembly": 0.3 * _PAIRINGS * workers,
+        "self_check": _PAIRINGS * workers if self_check else 0.0,
     }
 
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cuzk.groth16.work import prove_work, setup_work
+from cuzk.device import get_device
+from cuzk.groth16.work import num_workers, prove_work, setup_work
 from cuzk.keys import ProvingKey
 from cuzk.relation import R1CS
 from tests.workloads import mixed_circuit
@@ -78,3 +79,14 @@ def test_more_zeros_mean_less_work() -> None:
 def test_a_field_with_more_limbs_is_more_work() -> None:
     small, large = (setup_work(mixed_circuit(curve, 500)[0]) for curve in ("bn254", "bls12_381"))
     assert large["points_h"] == pytest.approx(2.25 * small["points_h"], rel=0.1)
+
+
+def test_more_workers_share_all_but_what_one_thread_does() -> None:
+    r1cs, witness = mixed_circuit("bn254", 500)
+    one, many = setup_work(r1cs), setup_work(r1cs, 16)
+    assert {phase for phase in one if one[phase] != many[phase]} == {"tau_columns", "key_write"}
+    assert many["key_write"] == 16 * one["key_write"]
+    key = blank_key(r1cs)
+    alone, together = prove_work(key, witness), prove_work(key, witness, 16)
+    assert {phase for phase in alone if alone[phase] != together[phase]} == {"proof_assembly", "self_check"}
+    assert num_workers(get_device("cpu", threads=3)) == 3
