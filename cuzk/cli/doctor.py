@@ -97,7 +97,8 @@ def doctor(
             }
         )
     else:
-        _print(versions, devices, missing, usable)
+        _print(versions, devices, missing)
+        print(f"\n{_summary(device, usable)}")
     return 0 if usable else _UNUSABLE
 
 
@@ -233,9 +234,15 @@ def _missing() -> list[_Missing]:
     return missing
 
 
-def _print(
-    versions: dict[str, str], devices: list[_DeviceReport], missing: list[_Missing], usable: bool
-) -> None:
+def _summary(device: str | None, usable: bool) -> str:
+    """The answer in a sentence; about one device only where just that was asked for."""
+    if device is None:
+        return "This machine can prove." if usable else "This machine is not fit for proving; see above."
+    answer = "can prove" if usable else "cannot prove; see above"
+    return f"{device} {answer}. `cuzk doctor` alone tests every device."
+
+
+def _print(versions: dict[str, str], devices: list[_DeviceReport], missing: list[_Missing]) -> None:
     print_facts(versions)
     print()
     curves = (f">{name}" for name in _CURVES)
@@ -248,4 +255,3 @@ def _print(
     print_table(made)
     for item in missing:
         print(f"missing: {item.what}\n  to get it: {item.remedy}")
-    print("\nThis machine can prove." if usable else "\nThis machine is not fit for proving; see above.")

@@ -107,7 +107,7 @@ def test_doctor_reports_a_device_that_computes_wrong_proofs(monkeypatch: pytest.
     done = support.cuzk("doctor", "--device", "cpu")
     assert done.code == 3
     assert "failed" in done.out
-    assert "not fit for proving" in done.out
+    assert "cpu cannot prove" in done.out
 
 
 def test_doctor_counts_gpus_also_those_it_cannot_open(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -245,3 +245,17 @@ def test_a_terminal_gets_a_bar_that_goes_away(tmp_path: Path) -> None:
     assert "/13" in text, "steps done of all"
     assert "\x1b[" in text
     assert "read the witness: " not in text, "lines are for logs"
+
+
+@pytest.mark.parametrize(
+    ("device", "usable", "words"),
+    [
+        (None, True, "This machine can prove."),
+        (None, False, "not fit for proving"),
+        ("cuda:1", True, "cuda:1 can prove."),
+        ("cpu", False, "cpu cannot prove"),
+    ],
+)
+def test_doctor_answers_what_was_asked(device: str | None, usable: bool, words: str) -> None:
+    assert words in doctor._summary(device, usable)
+    assert ("alone tests every device" in doctor._summary(device, usable)) is (device is not None)
