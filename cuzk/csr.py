@@ -68,7 +68,7 @@ class CsrMatrix:
 
     def transpose(self) -> CsrMatrix:
         """The same matrix by columns: row j of the result lists the rows (as ``col``) that use variable j."""
-        order = np.argsort(self.col, kind="stable")
+        order = _order_by(self.col)
         counts = np.bincount(self.col, minlength=self.num_cols)
         return CsrMatrix(
             self.curve,
@@ -156,6 +156,13 @@ class CsrMatrix:
         digest.update(np.ascontiguousarray(self.col, dtype="<u4").data)
         digest.update(np.ascontiguousarray(remap[self.coeff], dtype="<u4").data)
         digest.update(np.ascontiguousarray(self.dictionary[used], dtype="<u8").data)
+
+
+def _order_by(col: IntArray) -> IntArray:
+    """The stable order of 32-bit numbers: NumPy sorts 16-bit keys by counting, in half the time of all at once."""
+    order = np.argsort(col.astype(np.uint16), kind="stable")
+    high = (col >> np.uint32(16)).astype(np.uint16)
+    return order[np.argsort(high[order], kind="stable")] if high.any() else order
 
 
 def intern_values(values: U64Array) -> tuple[U64Array, IntArray]:

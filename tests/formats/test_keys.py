@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuzk import csr
 from cuzk.csr import CsrMatrix, intern_values
 from cuzk.curves import CURVES, Curve, GroupSpec, get_curve
 from cuzk.errors import (
@@ -149,6 +150,22 @@ def test_matrix_holds_its_rows(curve: Curve, rng: random.Random) -> None:
         [(i, c) for i, row in enumerate(expected) for v, c in row if v == j] for j in range(7)
     ]
     assert [turned.transpose().row(i) for i in range(20)] == expected
+
+
+@pytest.mark.parametrize("num_cols", [1 << 16, (1 << 16) + 1, 1 << 20, (1 << 32) - 1])
+def test_transposing_keeps_the_order_of_rows(rng: random.Random, num_cols: int) -> None:
+    """Columns beyond 16 bits; columns that differ in the high or the low half alone."""
+    near = [0, 1, 255, 65535, 65536, 65537, 131072, num_cols - 65536, num_cols - 2, num_cols - 1]
+    cols = [var for var in near if 0 <= var < num_cols]
+    rows = [dict.fromkeys(rng.sample(cols, 4), 1 + i) for i in range(60)]
+    matrix = matrix_from_rows(TOY, num_cols, rows)
+    order = csr._order_by(matrix.col)
+    assert order.tolist() == sorted(range(matrix.nnz), key=lambda i: (int(matrix.col[i]), i))
+    if num_cols <= 1 << 20:
+        turned = matrix.transpose()
+        turned.validate()
+        for var in cols:
+            assert turned.row(var) == [(i, 1 + i) for i, row in enumerate(rows) if var in row]
 
 
 def test_empty_matrices() -> None:
