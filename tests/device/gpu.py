@@ -50,12 +50,12 @@ def num_gpus() -> int:
 
 
 def workers() -> int:
-    """Processes that may run large tests on GPU 0 side by side: one for each 24 GiB of its memory, at most 4."""
+    """Processes that may run large tests on GPU 0 side by side: one for each 40 GiB of its memory, at most 4."""
     if why_none():
         return 0
     import cupy
 
-    return max(1, min(4, int(cupy.cuda.runtime.getDeviceProperties(0)["totalGlobalMem"]) // (24 << 30)))
+    return max(1, min(4, int(cupy.cuda.runtime.getDeviceProperties(0)["totalGlobalMem"]) // (40 << 30)))
 
 
 @functools.cache

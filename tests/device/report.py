@@ -62,7 +62,8 @@ def timing_tables(rows: list[Row]) -> Iterator[str]:
     for family in dict.fromkeys(row["family"] for row in rows):
         yield f"### {_TITLES.get(family, family)}"
         yield ""
-        lines, floors = [], []
+        lines: list[list[str]] = []
+        floors: dict[str, list[str]] = {}
         for row in (r for r in rows if r["family"] == family):
             name = [str(row["log_n"]), row.get("variant", "")]
             if "median_ms" not in row:
@@ -74,11 +75,16 @@ def timing_tables(rows: list[Row]) -> Iterator[str]:
             )
             peer = f"{number(row.get('peer_ms'))} (x {ratio(row, 'peer_ms')})" if row.get("peer_ms") else "-"
             lines.append([*name, times(row), floor, peer, number(row.get("target_ms")), verdict(row), memory])
-            floors.append(f"2^{row['log_n']} {row['floor_of']}" if row.get("floor_of") else "")
+            if row.get("floor_of"):
+                floors.setdefault(row["floor_of"], []).append(f"2^{row['log_n']}")
         head = ["log2 n", "run", "ms, median (least to most)", "floor", "sppark", "target", "", "scratch MiB"]
         yield from table(head, lines)
-        if any(floors):
-            yield "Floors: " + "; ".join(dict.fromkeys(filter(None, floors))) + "."
+        if floors:
+            yield (
+                "Floors: "
+                + "; ".join(f"{', '.join(dict.fromkeys(sizes))} {of}" for of, sizes in floors.items())
+                + "."
+            )
             yield ""
 
 

@@ -40,7 +40,7 @@ def test_timings() -> None:
     assert "| 24 | point | 120 (119.5 to 121) | 60 (x 2.00) | 154.1 (x 0.78) | 105 | **missed** | 3 |" in text
     assert "| 12 | met |" in text
     assert "no room" in text
-    assert "Floors: 2^24 13 windows; 2^20 13 windows." in text
+    assert "Floors: 2^24, 2^20 13 windows." in text
 
 
 def test_every_family_has_a_title() -> None:
