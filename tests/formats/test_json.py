@@ -7,10 +7,8 @@ JSON.stringify.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
-import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -332,41 +330,3 @@ def test_truncated_proofs(save: Save) -> None:
     for size in range(len(BN_PROOF)):
         with pytest.raises(FormatError):
             load_proof(save(BN_PROOF.encode()[:size]))
-
-
-SIZE = 3 << 20
-
-
-@pytest.mark.parametrize(
-    ("start", "unit", "end"),
-    [
-        (b"[", b"[],", b"[]]"),
-        (b"[", b'"1",', b'"1"]'),
-        (b"[", b'"300",', b'"1"]'),
-        (b"[", b"1,", b"1]"),
-        (b"[", b"-1 ", b"1]"),
-        (b'{"":1', b',"":1', b"}"),
-        (b'["', b"a", b'"]'),
-        (b'["', b"1" * 30 + b'","', b'"]'),
-        (b"", b" ", b""),
-        (b"", b'"', b""),
-        (b"", b"1", b""),
-        (b"", b"\0", b""),
-        (b"", bytes(range(256)), b""),
-    ],
-    ids=repr,
-)
-def test_memory_is_bounded_by_the_text(start: bytes, unit: bytes, end: bytes, save: Save) -> None:
-    text = start + unit * (SIZE // len(unit)) + end
-    path = save(text)
-    tracemalloc.start()
-    with contextlib.suppress(CuzkError):
-        load_public(path, BN)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 4 * len(text) + (16 << 20)
-
-
-def test_many_small_public_inputs_are_fine(save: Save) -> None:
-    values = [str(i % 1000) for i in range(100_000)]
-    assert load_public(save(json.dumps(values).encode()), BN) == [int(value) for value in values]

@@ -1,12 +1,14 @@
 """Reading takes at most four times the size of a large file, and a constant.
 
 Would catch: coefficients or points that become Python ints all at once, a copy of a section that is kept, a list of
-places that is wider than the file.
+places that is wider than the file, JSON whose many small values take twenty times their text.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +17,8 @@ import numpy as np
 import pytest
 
 from cuzk.curves import get_curve
-from cuzk.formats import load_r1cs, load_vkey, load_witness, load_zkey, vkey_to_json
+from cuzk.errors import CuzkError
+from cuzk.formats import load_public, load_r1cs, load_vkey, load_witness, load_zkey, vkey_to_json
 from cuzk.formats.json_proof import dump_json
 from cuzk.keys import VerifyingKey
 from cuzk.limbs import points_from_ints
@@ -24,6 +27,7 @@ from tests.formats.builders import Save, ZkeyParts, container, le, r1cs_sections
 CURVE = get_curve("bn254")
 SIZE = 3 << 20
 CONSTANT = 1 << 20
+JSON_CONSTANT = 16 << 20  # values that are few bytes of text
 ONE = le(1, 32)
 RNG = np.random.default_rng(1)
 
@@ -114,3 +118,38 @@ def test_four_times_the_file(make: Callable[[], bytes], load: Callable[[Any], ob
     tracemalloc.stop()
     assert dataclasses.is_dataclass(found)
     assert peak < 4 * size + CONSTANT, peak / size
+
+
+@pytest.mark.parametrize(
+    ("start", "unit", "end"),
+    [
+        (b"[", b"[],", b"[]]"),
+        (b"[", b'"1",', b'"1"]'),
+        (b"[", b'"300",', b'"1"]'),
+        (b"[", b"1,", b"1]"),
+        (b"[", b"-1 ", b"1]"),
+        (b'{"":1', b',"":1', b"}"),
+        (b'["', b"a", b'"]'),
+        (b'["', b"1" * 30 + b'","', b'"]'),
+        (b"", b" ", b""),
+        (b"", b'"', b""),
+        (b"", b"1", b""),
+        (b"", b"\0", b""),
+        (b"", bytes(range(256)), b""),
+    ],
+    ids=repr,
+)
+def test_memory_is_bounded_by_the_text(start: bytes, unit: bytes, end: bytes, save: Save) -> None:
+    text = start + unit * (SIZE // len(unit)) + end
+    path = save(text)
+    tracemalloc.start()
+    with contextlib.suppress(CuzkError):
+        load_public(path, CURVE)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 4 * len(text) + JSON_CONSTANT
+
+
+def test_many_small_public_inputs_are_fine(save: Save) -> None:
+    values = [str(i % 1000) for i in range(100_000)]
+    assert load_public(save(json.dumps(values).encode()), CURVE) == [int(value) for value in values]
