@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from cuzk.device import builder
-from cuzk.device.arena import Arena, MemoryReport
+from cuzk.device.arena import Arena, Block, MemoryReport
 from cuzk.device.base import Array, Device, DeviceLimits, KernelSpec, kernel_table
 from cuzk.device.copies import CopySpan, Ticket
 from cuzk.device.cuda_copies import Copier, CudaTicket
@@ -28,7 +28,7 @@ from cuzk.device.cuda_launch import FAULT_BYTES, Launcher
 from cuzk.device.cuda_memory import memory_class, open_backing
 from cuzk.device.cuda_modules import Modules
 from cuzk.device.cuda_pages import HostMemory
-from cuzk.errors import InternalError
+from cuzk.errors import InternalError, OutOfMemoryError
 
 __all__ = ["CudaDevice", "available"]
 
@@ -163,12 +163,20 @@ class CudaDevice(Device):
         nbytes = math.prod(shape) * kind.itemsize
         cp = self._cupy
         with self._call("an allocation"):
-            block = self._arena.take(nbytes, self._position)
+            block = self._take(nbytes)
             memory = self._memory(self._arena, self._backing, block, self._ordinal)
             result: Array = cp.ndarray(shape, kind, memptr=cp.cuda.MemoryPointer(memory, 0))
             if zero and nbytes:
                 self._runtime.memsetAsync(memory.ptr, 0, nbytes, self._stream.ptr)
         return result
+
+    def _take(self, nbytes: int) -> Block:
+        """A block of the arena; where none fits, after letting go of what copies were made into."""
+        try:
+            return self._arena.take(nbytes, self._position)
+        except OutOfMemoryError:
+            self._copier.drain()
+            return self._arena.take(nbytes, self._position)
 
     def memory(self) -> MemoryReport:
         return replace(super().memory(), page_locks=self._host_memory.growths)

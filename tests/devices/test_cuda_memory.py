@@ -113,6 +113,18 @@ def test_a_limit_larger_than_the_gpu_is_the_gpu(monkeypatch: pytest.MonkeyPatch)
         device.alloc((MIB // 2,))  # the fault word takes a little
 
 
+def test_a_copy_that_has_ended_holds_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its target was let go meanwhile: the next array may take that place, though nobody has asked for the copy."""
+    device, _ = open_fake(monkeypatch, Engine(memory=32 * MIB), memory_limit=4 * MIB)
+    for source in (np.ones((3 * MIB) // 8, np.uint64), device.pinned(((3 * MIB) // 8,))):
+        target = device.alloc(source.shape)
+        device.wait(device.stage(source, target))
+        del target
+        other = device.alloc(source.shape, zero=True)
+        assert not device.download(other).any()
+        del other
+
+
 def test_a_gpu_that_somebody_else_fills(monkeypatch: pytest.MonkeyPatch) -> None:
     device, engine = open_fake(monkeypatch, Engine(memory=600 * MIB))
     engine.taken += 300 * MIB
