@@ -189,6 +189,14 @@ def _least(first: Measured, second: Measured) -> Measured:
     )
 
 
+def _lesser(first: Size, second: Size) -> Size:
+    """The lower figures of two runs of one size."""
+    return Size(
+        first.log, first.log_domain, first.key_bytes, min(first.key_load_s, second.key_load_s),
+        _least(first.setup, second.setup), _least(first.prove, second.prove),
+    )  # fmt: skip
+
+
 def measure(folder: Path, curve: str, log: int, device: str) -> Size:
     """Run both commands once at one size; the circuit's files are made if they are not there."""
     circuit, witness, key = (folder / f"{curve}-{log}{suffix}" for suffix in (".r1cs", ".wtns", ".cuzk"))
@@ -265,37 +273,38 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(words)
     logs = sorted(int(log) for log in options.logs.split(","))
     best: dict[int, Size] = {}
-    environment = _environment()
+    facts: dict[str, object] = {
+        "command": f"python -m tests.workloads.scaling OUTDIR {' '.join(words[1:])}".rstrip(),
+        "curve": options.curve, "device": options.device, "environment": _environment(),
+    }  # fmt: skip
     options.outdir.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="cuzk-scaling-") as folder:
-        for repeat in range(
-            options.repeats
-        ):  # all sizes before the next repeat, so that they share the weather
+        # All sizes before the next repeat, so that they share the weather.
+        for repeat in range(options.repeats):
             for log in logs:
                 size = measure(Path(folder), options.curve, log, options.device)
-                if log in best:
-                    size.setup, size.prove = (
-                        _least(best[log].setup, size.setup),
-                        _least(best[log].prove, size.prove),
-                    )
-                    size.key_load_s = min(best[log].key_load_s, size.key_load_s)
-                best[log] = size
-                print(f"repeat {repeat}, 2^{log}: set-up {size.setup.cpu_s:.1f} s, proof {size.prove.cpu_s:.1f} s of "
-                      "processor time", file=sys.stderr, flush=True)  # fmt: skip
+                best[log] = _lesser(best[log], size) if log in best else size
+                print(f"repeat {repeat}, 2^{log}: set-up {best[log].setup.cpu_s:.1f} s, proof "
+                      f"{best[log].prove.cpu_s:.1f} s of processor time", file=sys.stderr, flush=True)  # fmt: skip
+            _write(
+                options.outdir, options.curve, facts | {"repeats": repeat + 1}, [best[log] for log in logs]
+            )
     sizes = [best[log] for log in logs]
-    verdicts = judge(sizes)
-    report = {
-        "command": f"python -m tests.workloads.scaling OUTDIR {' '.join(words[1:])}".rstrip(),
-        "curve": options.curve, "device": options.device, "repeats": options.repeats, "environment": environment,
-        "sizes": [asdict(size) for size in sizes],
-        "limits": [{"kept": kept, "what": text} for kept, text in verdicts.rows],
-    }  # fmt: skip
-    (options.outdir / f"scaling-{options.curve}.json").write_text(json.dumps(report, indent=1) + "\n")
-    (options.outdir / f"scaling-{options.curve}.svg").write_text(plot(sizes, options.curve))
     print(table(sizes))
-    for kept, text in verdicts.rows:
+    rows = judge(sizes).rows
+    for kept, text in rows:
         print(f"{'kept  ' if kept else 'BROKEN'}  {text}")
-    return 0 if all(kept for kept, _ in verdicts.rows) else 1
+    return 0 if all(kept for kept, _ in rows) else 1
+
+
+def _write(folder: Path, curve: str, facts: dict[str, object], sizes: list[Size]) -> None:
+    """Write report and chart; after every repeat, since a run takes long."""
+    report = facts | {
+        "sizes": [asdict(size) for size in sizes],
+        "limits": [{"kept": kept, "what": text} for kept, text in judge(sizes).rows],
+    }
+    (folder / f"scaling-{curve}.json").write_text(json.dumps(report, indent=1) + "\n")
+    (folder / f"scaling-{curve}.svg").write_text(plot(sizes, curve))
 
 
 if __name__ == "__main__":

@@ -70,9 +70,9 @@ def test_the_chart_and_the_table() -> None:
 
 @pytest.mark.long
 def test_small_circuits_from_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code = main([str(tmp_path), "--logs", "7,5"])
+    code = main([str(tmp_path), "--logs", "7,5", "--repeats", "2"])
     report = json.loads((tmp_path / "scaling-bn254.json").read_text())
-    assert [row["log"] for row in report["sizes"]] == [5, 7]
+    assert ([row["log"] for row in report["sizes"]], report["repeats"]) == ([5, 7], 2)
     assert code == (0 if all(limit["kept"] for limit in report["limits"]) else 1)
     for row in report["sizes"]:
         assert {"circuit_load", "tau_columns", "points_h", "key_write"} <= set(row["setup"]["phases"])
