@@ -152,8 +152,7 @@ class _Parts:
     def finish(self) -> None:
         """Tag the phase; waits for the launches."""
         for name, begin, end in self._marks:
-            took = self.device.time_of(end) - self.device.time_of(begin)
-            self.span.tag(**{f"query_{name}_ms": round(took, 3)})
+            self.span.tag(**{f"query_{name}_ms": round(self.device.elapsed(begin, end), 3)})
 
 
 class _Commit:

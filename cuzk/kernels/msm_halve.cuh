@@ -97,81 +97,101 @@ template <class G> struct PairSlot {
     Coordinate<G> product;
 };
 
+/// The pairs of a thread that share an inversion: `count` of them, a warp apart in the list, the products and the results.
+template <class G> struct PairChunk {
+    const u64* pairs;
+    Coordinate<G>* products;
+    Affine<G>* dst;
+    PairSlot<G>* slot;
+    u64 count;
+};
+
+/// The product of all denominators of a chunk; products[j] becomes that of the first j.  The list is read two pairs
+/// ahead, the points one.
+template <class Ex, class G>
+CUZK_FN Coordinate<G> multiply_denominators(Ex& ex, const MsmHalveArgs<G>& a, const PairChunk<G>& c) {
+    using F = typename G::F;
+    const auto fetch = [&](const Pair<G>& pair) {
+        ex.copy_async(&c.slot->left.x, &pair.at_left().x);
+        if (!pair.alone()) ex.copy_async(&c.slot->right.x, &pair.at_right().x);
+    };
+    u64 next = c.pairs[0], ahead = c.count > 1 ? c.pairs[Ex::WARP] : 0;
+    fetch(Pair<G>(a, next));
+    F product = F::one();
+    CUZK_NO_UNROLL
+    for (u64 j = 0; j < c.count; ++j) {
+        const Pair<G> pair(a, next);
+        ex.copy_wait();
+        const F x1 = c.slot->left.x, x2 = c.slot->right.x;
+        next = ahead;
+        if (j + 1 < c.count) fetch(Pair<G>(a, next));
+        if (j + 2 < c.count) ahead = c.pairs[(j + 2) * Ex::WARP];
+        if constexpr (Ex::WARP == 1) {
+            if (j + PREFETCH_DISTANCE < c.count) {
+                const Pair<G> later(a, c.pairs[j + PREFETCH_DISTANCE]);
+                prefetch_point(&later.at_left());
+                if (!later.alone()) prefetch_point(&later.at_right());
+            }
+        }
+        F denominator;
+        (void)pair.kind(x1, x2, denominator);
+        c.products[j * Ex::WARP] = product;
+        product = product * denominator;
+    }
+    return product;
+}
+
+/// dst[j] = the sum of pair j of a chunk, from the last pair to the first: the inverse of the first j + 1 denominators,
+/// times the product of the first j, inverts the last of them.
+template <class Ex, class G>
+CUZK_FN void add_pairs(Ex& ex, const MsmHalveArgs<G>& a, const PairChunk<G>& c, const Coordinate<G>& product) {
+    using F = typename G::F;
+    const auto fetch = [&](const Pair<G>& pair, u64 j) {
+        ex.copy_async(&c.slot->left, &pair.at_left());
+        if (!pair.alone()) ex.copy_async(&c.slot->right, &pair.at_right());
+        ex.copy_async(&c.slot->product, &c.products[j * Ex::WARP]);
+    };
+    u64 next = c.pairs[(c.count - 1) * Ex::WARP], ahead = c.count > 1 ? c.pairs[(c.count - 2) * Ex::WARP] : 0;
+    fetch(Pair<G>(a, next), c.count - 1);
+    F inverse = product.inverse();
+    CUZK_NO_UNROLL
+    for (u64 back = 1; back <= c.count; ++back) {
+        const u64 j = c.count - back;
+        const Pair<G> pair(a, next);
+        ex.copy_wait();
+        Affine<G> p = c.slot->left, q = c.slot->right;
+        const F before = c.slot->product;
+        next = ahead;
+        if (j > 0) fetch(Pair<G>(a, next), j - 1);
+        if (j > 1) ahead = c.pairs[(j - 2) * Ex::WARP];
+        p = p.cneg(pair.negate_left());
+        q = q.cneg(pair.negate_right());
+        F denominator;
+        const PairSum kind = pair.kind(p.x, q.x, denominator);
+        const F one_inverse = inverse * before;
+        inverse = inverse * denominator;
+        c.dst[j * Ex::WARP] = add_with_inverse(kind, p, q, one_inverse);
+    }
+}
+
 /// dst[o] = the sum of pair o, o < next_offsets[num_keys].  A thread's pairs are WARP apart, so that a warp reads and
 /// writes neighbours; `products` holds `chunk` elements for every thread of the launch.
 /// Launch: a PairSlot of shared memory a thread.  Cost: 5M + 1S a pair, an inversion every `chunk` pairs.
 template <class Ex, class G> CUZK_FN void msm_halve(Ex& ex, const MsmHalveArgs<G>& a) {
-    using F = typename G::F;
     const u64 total = a.next_offsets[a.num_keys];
     const u64 thread = u64(ex.block()) * ex.width() + ex.thread(), threads = u64(ex.num_blocks()) * ex.width();
     const u64 warp = thread / Ex::WARP, lane = thread % Ex::WARP;
-    const u64 share = (total + threads - 1) / threads, rounds = (share + a.chunk - 1) / a.chunk;
-    F* products = a.products + warp * a.chunk * Ex::WARP + lane;
+    const u64 share = (total + threads - 1) / threads, chunks = (share + a.chunk - 1) / a.chunk;
     PairSlot<G>* slot = ex.template shared<PairSlot<G>>() + ex.thread();
-    for (u64 round = 0; round < rounds; ++round) {  // equal chunks, none longer than a.chunk
-        const u64 begin = share * round / rounds, end = share * (round + 1) / rounds;
+    Coordinate<G>* products = a.products + warp * a.chunk * Ex::WARP + lane;
+    CUZK_NO_UNROLL
+    for (u64 i = 0; i < chunks; ++i) {  // equal ones, none longer than a.chunk
+        const u64 begin = share * i / chunks, end = share * (i + 1) / chunks;
         const u64 first = (warp * share + begin) * Ex::WARP + lane;
         if (first >= total) return;
         const u64 left = (total - first - 1) / Ex::WARP + 1, count = end - begin < left ? end - begin : left;
-        const u64* pairs = a.pairs + first;
-
-        // Forwards: the product of all denominators.  The list is read two pairs ahead, the points one.
-        const auto fetch_x = [&](const Pair<G>& pair) {
-            ex.copy_async(&slot->left.x, &pair.at_left().x);
-            if (!pair.alone()) ex.copy_async(&slot->right.x, &pair.at_right().x);
-        };
-        u64 next = pairs[0], ahead = count > 1 ? pairs[Ex::WARP] : 0;
-        fetch_x(Pair<G>(a, next));
-        F product = F::one();
-        CUZK_NO_UNROLL
-        for (u64 j = 0; j < count; ++j) {
-            const Pair<G> pair(a, next);
-            ex.copy_wait();
-            const F x1 = slot->left.x, x2 = slot->right.x;
-            next = ahead;
-            if (j + 1 < count) fetch_x(Pair<G>(a, next));
-            if (j + 2 < count) ahead = pairs[(j + 2) * Ex::WARP];
-            if constexpr (Ex::WARP == 1) {
-                if (j + PREFETCH_DISTANCE < count) {
-                    const Pair<G> later(a, pairs[j + PREFETCH_DISTANCE]);
-                    prefetch_point(&later.at_left());
-                    if (!later.alone()) prefetch_point(&later.at_right());
-                }
-            }
-            F denominator;
-            (void)pair.kind(x1, x2, denominator);
-            products[j * Ex::WARP] = product;
-            product = product * denominator;
-        }
-
-        // Backwards: the inverse of the first j denominators, times the product of the first j - 1, inverts the last.
-        const auto fetch = [&](const Pair<G>& pair, u64 j) {
-            ex.copy_async(&slot->left, &pair.at_left());
-            if (!pair.alone()) ex.copy_async(&slot->right, &pair.at_right());
-            ex.copy_async(&slot->product, &products[j * Ex::WARP]);
-        };
-        next = pairs[(count - 1) * Ex::WARP];
-        ahead = count > 1 ? pairs[(count - 2) * Ex::WARP] : 0;
-        fetch(Pair<G>(a, next), count - 1);
-        F inverse = product.inverse();
-        CUZK_NO_UNROLL
-        for (u64 back = 1; back <= count; ++back) {
-            const u64 j = count - back;
-            const Pair<G> pair(a, next);
-            ex.copy_wait();
-            Affine<G> p = slot->left, q = slot->right;
-            const F before = slot->product;
-            next = ahead;
-            if (j > 0) fetch(Pair<G>(a, next), j - 1);
-            if (j > 1) ahead = pairs[(j - 2) * Ex::WARP];
-            p = p.cneg(pair.negate_left());
-            q = q.cneg(pair.negate_right());
-            F denominator;
-            const PairSum kind = pair.kind(p.x, q.x, denominator);
-            const F one_inverse = inverse * before;
-            inverse = inverse * denominator;
-            a.dst[first + j * Ex::WARP] = add_with_inverse(kind, p, q, one_inverse);
-        }
+        const PairChunk<G> c{a.pairs + first, products, a.dst + first, slot, count};
+        add_pairs(ex, a, c, multiply_denominators(ex, a, c));
     }
 }
 

@@ -105,7 +105,7 @@ _MSM = Plan(
     lists=(
         *_fr("MSM_DIGITS", "toy", "bn254"), *_fr("MSM_SORT", "toy", "bn254"), *_fr("SCAN", "toy", "bn254"),
         *_group("MSM_HALVE", "g1"), *_group("MSM_ACCUMULATE", "g1"), *_group("MSM_REDUCE", "g1"),
-        *_group("BATCH_ADD", "g1"),
+        *_group("BATCH_ADD", "g1"), *_group("POINTS", "g1"),
     ),
 )  # fmt: skip
 _SPMV = Plan(("curve.cuh", "spmv.cuh"), ("emu", "cpu"), (("spmv", 24),), lists=_fr("SPMV", "bn254", "toy"))
