@@ -67,7 +67,7 @@ def recall(path: Path) -> Checked | None:
             return None
         digest = content_digest(path)
         return _read(_entry(size, digest), digest)
-    except OSError:  # a cache that cannot be read is an empty one
+    except (OSError, RuntimeError):  # a cache that cannot be read, or a user without a home, has no entries
         return None
 
 
@@ -100,12 +100,12 @@ def remember(path: Path, digest: str, points: int) -> str:
         "by": f"cuzk {__version__}",
         "points": points,
     }
-    target = _entry(path.stat().st_size, digest)
     try:
+        target = _entry(path.stat().st_size, digest)
         target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_write(target, private=True) as file:
             file.write(json.dumps(text, indent=1).encode())
-    except (OSError, InputError) as error:
+    except (OSError, RuntimeError, InputError) as error:
         return str(error)
     return ""
 

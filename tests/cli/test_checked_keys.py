@@ -150,6 +150,19 @@ def test_a_cache_that_cannot_be_written_does_not_stop_the_check(key: Path, check
         assert "as checked before" not in done.out
 
 
+def test_a_user_without_a_home_has_no_cache(
+    key: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(module, "folder", homeless)
+    done = check(key)
+    assert done.code == 0
+    assert "cannot be remembered: Could not determine home directory" in done.err
+    assert prove(FILES, tmp_path, key=key).code == 0
+
+
 def test_a_file_that_changes_meanwhile_is_refused(key: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def change(*_: object) -> None:
         key.write_bytes(key.read_bytes())
