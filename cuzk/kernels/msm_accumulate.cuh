@@ -9,6 +9,7 @@
 
 #include "args.cuh"
 #include "msm_halve.cuh"
+#include "msm_pairs.cuh"
 
 namespace cuzk {
 
@@ -28,9 +29,31 @@ CUZK_FN SegmentCut cut_segments(u64 total, u64 num_segments, u64 min_length) {
     F(u64, num_segments) F(u64, min_length)
 CUZK_ARGS_T1(MsmAccumulateArgs, G, MSM_ACCUMULATE_ARGS)
 
+/// Copies entries at .. at + size - 1 into a block as runs of one key each.  key: that of the entry before `at`, or of
+/// `at` itself; returns that of the last entry.  Entries before `end` may be prefetched.
+template <class G> CUZK_FN u32 fill_block(PairBlock<G>& block, const MsmAccumulateArgs<G>& a, u32 at, u32 size, u32 end, u32 key) {
+    u32 key_end = a.offsets[key + 1], run = 0;
+    block.runs = 0;
+    for (u32 i = 0; i < size; ++i) {
+        if (at + i == key_end) {
+            if (i > run) block.close_run(i, key);
+            run = i;
+            key = find_key(a.offsets, key + 1, u32(a.num_keys), at + i);
+            key_end = a.offsets[key + 1];
+        }
+        if (a.entries && at + i + PREFETCH_DISTANCE < end) {
+            prefetch_point(&a.bases[a.entries[at + i + PREFETCH_DISTANCE] & ~DIGIT_SIGN]);
+        }
+        const u32 entry = a.entries ? a.entries[at + i] : at + i;
+        block.point[i] = a.bases[entry & ~DIGIT_SIGN].cneg((entry & DIGIT_SIGN) != 0);
+    }
+    block.close_run(size, key);
+    return key;
+}
+
 /// buckets[key] = sum of the key's points (bases[entries[e]], or bases[e] where entries is null), for every non-empty key that lies within one segment; heads, tails and the
 /// first and last key of every used segment for msm_merge.  Buckets of empty keys are not written.
-/// Cost: one mixed addition an entry.
+/// Cost: one mixed addition an entry; at width 1 most of them in affine coordinates (msm_pairs.cuh).
 template <class Ex, class G> CUZK_FN void msm_accumulate(Ex& ex, const MsmAccumulateArgs<G>& a) {
     const u32 total = a.offsets[a.num_keys];
     const SegmentCut cut = cut_segments(total, a.num_segments, a.min_length);
@@ -41,21 +64,36 @@ template <class Ex, class G> CUZK_FN void msm_accumulate(Ex& ex, const MsmAccumu
         Xyzz<G>* target = a.offsets[key] < begin ? &a.heads[segment] : &a.buckets[key];
         Xyzz<G> sum = Xyzz<G>::inf();
         a.first_keys[segment] = key;
-        for (u32 e = begin; e < end; ++e) {
-            if (e == key_end) {
-                *target = sum;
-                sum = Xyzz<G>::inf();
-                key = find_key(a.offsets, key + 1, u32(a.num_keys), e);
-                key_end = a.offsets[key + 1];
-                target = &a.buckets[key];
+        if constexpr (Ex::WARP == 1) {
+            PairBlock<G> block;
+            for (u32 at = begin, filled = key, size; at < end; at += size) {
+                size = end - at < PairBlock<G>::SIZE ? end - at : PairBlock<G>::SIZE;
+                filled = fill_block(block, a, at, size, end, filled);
+                const u32 step = block.add_neighbours();
+                for (u32 r = 0, i = 0; r < block.runs; i = block.end[r++]) {
+                    if (block.key[r] != key) {
+                        *target = sum;
+                        sum = Xyzz<G>::inf();
+                        key = block.key[r];
+                        target = &a.buckets[key];
+                    }
+                    for (; i < block.end[r]; i += step) sum.add(block.point[i]);
+                }
             }
-            if constexpr (Ex::WARP == 1) {
-                if (a.entries && e + PREFETCH_DISTANCE < end)
-                    prefetch_point(&a.bases[a.entries[e + PREFETCH_DISTANCE] & ~DIGIT_SIGN]);
+            key_end = a.offsets[key + 1];
+        } else {
+            for (u32 e = begin; e < end; ++e) {
+                if (e == key_end) {
+                    *target = sum;
+                    sum = Xyzz<G>::inf();
+                    key = find_key(a.offsets, key + 1, u32(a.num_keys), e);
+                    key_end = a.offsets[key + 1];
+                    target = &a.buckets[key];
+                }
+                const u32 entry = a.entries ? a.entries[e] : e;  // places stand in order after msm_halve
+                const Affine<G> point = a.bases[entry & ~DIGIT_SIGN];
+                sum.add(point.cneg((entry & DIGIT_SIGN) != 0));
             }
-            const u32 entry = a.entries ? a.entries[e] : e;  // places stand in order after msm_halve
-            const Affine<G> point = a.bases[entry & ~DIGIT_SIGN];
-            sum.add(point.cneg((entry & DIGIT_SIGN) != 0));
         }
         a.last_keys[segment] = key;
         // A run that goes on, and did not come in from the left, is the tail; one that did stays the head.

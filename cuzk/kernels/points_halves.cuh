@@ -21,6 +21,38 @@ template <class G> CUZK_FN Addition kind_of_addition(const Affine<G>& p, const A
     return p.y == q.y && !p.y.is_zero() ? Addition::tangent : Addition::cancel;
 }
 
+/// p += q, with `below` the denominator of their slope: inverse is 1 / (before * below) on entry, and 1 / before on return
+/// (the same where the sum has no slope).  Complete; q may be p.
+template <class G>
+CUZK_FN_INLINE void add_with_inverse(Affine<G>& p, const Affine<G>& q, const typename G::F& before, typename G::F& inverse) {
+    using F = typename G::F;
+    const Addition kind = kind_of_addition(p, q);
+    if (kind == Addition::keep) return;
+    if (kind == Addition::take) {
+        p = q;
+        return;
+    }
+    if (kind == Addition::cancel) {
+        p = Affine<G>::inf();
+        return;
+    }
+    F below, slope;
+    if (kind == Addition::chord) {
+        CUZK_COUNT(COUNT_EC_MADD);
+        below = q.x - p.x;
+        slope = q.y - p.y;
+    } else {
+        CUZK_COUNT(COUNT_EC_DBL);
+        below = p.y.dbl();
+        slope = p.x.sqr();
+        slope = slope.dbl() + slope;
+    }
+    slope *= inverse * before;
+    inverse *= below;
+    const F x = slope.sqr() - p.x - q.x;
+    p = {x, slope * (p.x - x) - p.y};
+}
+
 /// p[i] += q[i] for i < count; q may be p.  Complete.  products: room for count field elements.
 template <class G> CUZK_FN_NOINLINE void add_side_by_side(Affine<G>* p, const Affine<G>* q, typename G::F* products, u64 count) {
     using F = typename G::F;
@@ -32,34 +64,7 @@ template <class G> CUZK_FN_NOINLINE void add_side_by_side(Affine<G>* p, const Af
         if (kind == Addition::tangent) product *= p[i].y.dbl();
     }
     F inverse = product.inverse();
-    for (u64 i = count; i-- > 0;) {
-        const Addition kind = kind_of_addition(p[i], q[i]);
-        if (kind == Addition::keep) continue;
-        if (kind == Addition::take) {
-            p[i] = q[i];
-            continue;
-        }
-        if (kind == Addition::cancel) {
-            p[i] = Affine<G>::inf();
-            continue;
-        }
-        const Affine<G> a = p[i];
-        F below, slope;
-        if (kind == Addition::chord) {
-            CUZK_COUNT(COUNT_EC_MADD);
-            below = q[i].x - a.x;
-            slope = q[i].y - a.y;
-        } else {
-            CUZK_COUNT(COUNT_EC_DBL);
-            below = a.y.dbl();
-            slope = a.x.sqr();
-            slope = slope.dbl() + slope;
-        }
-        slope *= inverse * products[i];
-        inverse *= below;
-        const F x = slope.sqr() - a.x - q[i].x;
-        p[i] = {x, slope * (a.x - x) - a.y};
-    }
+    for (u64 i = count; i-- > 0;) add_with_inverse(p[i], q[i], products[i], inverse);
 }
 
 /// Table entries a point has: its multiples 1 to 8, for digits -8 to 8.
