@@ -173,7 +173,8 @@ def _choose_window(n: int, scalar_bits: int, group: GroupSpec, limits: DeviceLim
 
 def _default_memory(limits: DeviceLimits, *, asked: bool) -> int:
     if asked:
-        return limits.memory_bytes // 2
+        half = limits.memory_bytes // 2
+        return min(half, _DEFAULT_GPU_MEMORY) if limits.gpu_like and limits.num_sms > 1 else half
     on_host = not limits.gpu_like or limits.num_sms == 1
     return min(limits.memory_bytes // 4, _DEFAULT_HOST_MEMORY if on_host else _DEFAULT_GPU_MEMORY)
 

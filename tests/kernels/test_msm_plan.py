@@ -30,7 +30,7 @@ from tests.kernels.msm_support import window_bytes
 LIMITS = {
     "cpu": DeviceLimits(2, 1, 1, 1 << 20, 8 << 30, False),
     "many cores": DeviceLimits(64, 1, 1, 1 << 20, 256 << 30, False),
-    "emu": DeviceLimits(1, 1024, 32, 48 << 10, 8 << 30, True),
+    "one multiprocessor": DeviceLimits(1, 1024, 32, 48 << 10, 8 << 30, True),
     "small gpu": DeviceLimits(24, 1024, 32, 99 << 10, 6 << 30, True),
     "h200": DeviceLimits(132, 1024, 32, 227 << 10, 139 << 30, True),
 }

@@ -193,12 +193,17 @@ def test_scatter_refuses_an_index_beyond_the_bases(device_name: str) -> None:
     device = open_device(device_name)
     offsets, entries = device.alloc((9,), np.uint32, zero=True), device.alloc((2,), np.uint32)
     digits = device.upload(np.ones(2, np.uint32))
-    with pytest.raises(KernelFault) as fault:
+
+    def scatter() -> None:
         device.launch(
             "msm_scatter_toy_fr", grid=1, block=device.limits.warp, digits=digits,
             indices=device.upload(np.array([4, 5], np.uint32)), offsets=offsets, entries=entries,
             n=2, num_bases=5, window_bits=4, num_windows=1,
         )  # fmt: skip
+        device.synchronize()
+
+    with pytest.raises(KernelFault) as fault:
+        scatter()
     assert (fault.value.code, fault.value.index) == (5, 1)
 
 

@@ -109,9 +109,9 @@ def test_mem_04_free_memory_is_joined_before_a_request_is_refused(device_name: s
 
 @ON_GPU
 def test_mem_05_indices_beyond_2_31_words() -> None:
-    """A vector of 2^28 + 3 elements (2^31 + 24 words of 32 bits): right at both ends and around the border."""
+    """A vector of 2^28 + 5 elements (2^31 + 40 words of 32 bits): right at both ends and around the border."""
     device = open_device("cuda")
-    n = (1 << 28) + 3
+    n = (1 << 28) + 5
     needs(device.limits.memory_bytes > 3 * n * 32, f"{3 * n * 32 >> 30} GiB of free memory on the GPU")
     places = [0, 1, (1 << 28) - 1, 1 << 28, (1 << 27) + 5, n - 2, n - 1]
     x = device.alloc((n, 4), zero=True)

@@ -210,14 +210,18 @@ _WITH_OPTIONS = """
         if not name.startswith("tiny_"):
             case = lambda device, n: field_cases(device, field, n)
             assert not compare(case, gpu, cpu, 257), name
-    assert not compare(word_cases, gpu, cpu, 257)
+    if "--device-debug" not in sys.argv:  # there the primitives' test kernel calls lambdas, and calls keep no carry
+        assert not compare(word_cases, gpu, cpu, 257)
     print("same")
 """
 
 
 @ON_GPU
 def test_tlc_10_every_optimisation_level_gives_the_same_bytes(tmp_path: Path) -> None:
-    """All opcodes of all fields (is zero, equal, reduced, inverse among them) and all primitives, in four builds."""
+    """All opcodes of all fields (is zero, equal, reduced, inverse among them) and all primitives, in four builds.
+
+    A debugger's build is held to the fields alone: their chains of carries stay within a function.
+    """
     gpu.gpu()
     builds = [
         ("--ptxas-options=-O0",),
