@@ -99,7 +99,7 @@ _NTT = Plan(
     ),
 )  # fmt: skip
 _MSM = Plan(
-    ("curve.cuh", "msm_digits.cuh", "msm_sort.cuh", "scan.cuh", "batch_add.cuh"),
+    ("curve.cuh", "msm_digits.cuh", "msm_sort.cuh", "scan.cuh", "batch_add.cuh", "points.cuh"),
     ("emu", "cpu"),
     (("digits", 40), ("batch_add", 16), ("msm", 40)),
     lists=(
@@ -127,6 +127,7 @@ PLANS: dict[str, Plan] = {
     "msm_digits.cuh": _MSM,
     "msm_sort.cuh": _MSM,
     "msm_halve.cuh": _MSM,
+    "msm_pairs.cuh": _MSM,
     "msm_accumulate.cuh": _MSM,
     "msm_reduce.cuh": _MSM,
     "batch_add.cuh": _MSM,
