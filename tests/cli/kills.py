@@ -236,7 +236,8 @@ def _ending(case: Case, number: signal.Signals, code: int, text: str) -> str:
     # was touched then.
     is_early = text == "" or text.endswith("KeyboardInterrupt\n")
     own = "/cuzk/cli/" in text or "interrupted" in text or not is_early
-    return "wrong" if own or code != -signal.SIGINT else "before Python ran cuzk"
+    is_pythons = code == -signal.SIGINT or text.startswith("Fatal Python error: init_import_site")
+    return "before Python ran cuzk" if is_pythons and not own else "wrong"
 
 
 def main() -> int:
