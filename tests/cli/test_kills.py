@@ -6,6 +6,7 @@ not remove, results that a kill takes along, a traceback or another exit code th
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,35 @@ def test_every_command_that_names_an_output_is_a_case() -> None:
     listed = {line.split()[1] for line in help_.splitlines() if line.startswith("│ ") and line[2:3].islower()}
     assert listed == writers | readers, "say in tests/cli/kill_cases.py what the new command writes"
     assert {case.name.split()[0] for case in CASES} >= writers
+
+
+_SAID = "interrupted: no unfinished output was left behind\n"
+_EARLY = (
+    'Traceback (most recent call last):\n  File "<frozen site>", line 73, in <module>\nKeyboardInterrupt\n'
+)
+_LATE = 'Traceback (most recent call last):\n  File "/x/cuzk/cli/app.py", line 9, in run\nKeyboardInterrupt\n'
+
+
+@pytest.mark.parametrize(
+    ("number", "code", "text", "ending"),
+    [
+        (signal.SIGKILL, -9, "", "killed"),
+        (signal.SIGKILL, 1, "", "wrong"),
+        (signal.SIGKILL, 0, "", "finished first"),
+        (signal.SIGINT, 0, "", "finished first"),
+        (signal.SIGINT, 130, _SAID, "interrupted"),
+        (signal.SIGINT, 130, "", "wrong"),
+        (signal.SIGINT, 130, _EARLY, "wrong"),
+        (signal.SIGINT, 1, "Aborted.\n", "wrong"),
+        (signal.SIGINT, 1, _SAID, "wrong"),
+        (signal.SIGINT, -2, "", "before Python ran cuzk"),
+        (signal.SIGINT, -2, _EARLY, "before Python ran cuzk"),
+        (signal.SIGINT, 1, "Fatal Python error: init_import_site: no\n" + _EARLY, "before Python ran cuzk"),
+        (signal.SIGINT, -2, _LATE, "wrong"),
+        (signal.SIGINT, 3, _EARLY, "wrong"),
+        (signal.SIGINT, -2, "error: something else\n", "wrong"),
+    ],
+)
+def test_how_a_command_may_end(number: signal.Signals, code: int, text: str, ending: str) -> None:
+    """What the campaign takes for right, and what for a fault."""
+    assert kills._ending(CASES[0], number, code, text) == ending
