@@ -160,8 +160,7 @@ class CudaDevice(Device):
 
     def alloc(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64, *, zero: bool = False) -> Array:
         kind = np.dtype(dtype)
-        nbytes = math.prod(shape) * kind.itemsize
-        cp = self._cupy
+        nbytes, cp = math.prod(shape) * kind.itemsize, self._cupy
         with self._call("an allocation"):
             block = self._take(nbytes)
             memory = self._memory(self._arena, self._backing, block, self._ordinal)
