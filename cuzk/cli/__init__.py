@@ -17,9 +17,10 @@ __all__ = ["main", "make_app"]
 
 def main() -> None:
     """Entry point of the ``cuzk`` command; ends the process with the command's exit code."""
+    import signal
+
     interrupted = False
     try:
-        import signal
 
         def note(number: int, frame: Any) -> None:
             nonlocal interrupted
@@ -39,6 +40,9 @@ def main() -> None:
         if interrupted and end.code == 1:
             _end_interrupted()
         raise
+    finally:
+        # The command is over and its result stands; while the interpreter ends, Ctrl-C would turn it into a failure.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _end_interrupted() -> None:

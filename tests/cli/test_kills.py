@@ -63,6 +63,21 @@ def test_interrupted_while_it_starts() -> None:
     assert done.stdout == ""
 
 
+def test_interrupted_while_it_ends() -> None:
+    """A command that is done has succeeded, whatever arrives while the interpreter goes down."""
+    code = (
+        "import atexit, os, signal\n"
+        "atexit.register(os.kill, os.getpid(), signal.SIGINT)\n"
+        "from cuzk.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--version"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("cuzk ")
+
+
 def test_nothing_is_imported_before_interruptions_are_caught() -> None:
     """Between the start of the interpreter and main() there are two files, and they import nothing."""
     code = (
