@@ -39,6 +39,7 @@ class DeviceLimits:
         shared_bytes: Shared memory a block may have.
         memory_bytes: Memory that arrays may take, bytes.
         gpu_like: Whether work should be cut for thousands of threads (``cuda``, ``emu``) or for a few cores.
+        model: Name of a GPU's model: plans look up what was measured on it. Empty elsewhere.
     """
 
     num_sms: int
@@ -47,6 +48,7 @@ class DeviceLimits:
     shared_bytes: int
     memory_bytes: int
     gpu_like: bool
+    model: str = ""
 
 
 @dataclass(frozen=True)

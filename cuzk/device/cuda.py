@@ -86,7 +86,7 @@ class CudaDevice(Device):
             self._open_streams()
         self.limits = DeviceLimits(
             num_sms=num_sms, max_threads=1024, warp=32, shared_bytes=_DEFAULT_SHARED_BYTES,
-            memory_bytes=self._arena.capacity, gpu_like=True,
+            memory_bytes=self._arena.capacity, gpu_like=True, model=self.name.partition(" (")[2][:-1],
         )  # fmt: skip
 
     def _open_memory(self, memory_limit: int | None, separate: bool) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from cuzk.curves import GroupSpec
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError, RangeError
+from cuzk.ops.msm_windows import measured_window
 from cuzk.ops.plan_sums import MADD, SumsPlan, addition_lanes, places_left, plan_sums, sums_cost
 
 __all__ = [
@@ -168,6 +169,9 @@ def _choose_window(n: int, scalar_bits: int, group: GroupSpec, limits: DeviceLim
             limit=f"{memory} bytes",
             remedy="use fewer terms, or allow more memory",
         )
+    measured = measured_window(limits.model, group.full_name, n)
+    if measured in fitting and scalar_bits == group.curve.fr.bits:
+        return measured
     return min(fitting, key=lambda c: window_cost(n, scalar_bits, c, group, limits))
 
 
@@ -198,7 +202,7 @@ def plan_msm(
         n: Number of terms, >= 1.
         group: Where the bases live.
         limits: The device.
-        window_bits: 2..24; the cheapest by the cost model where None.
+        window_bits: 2..24; where None, what was measured on the device's model, else the cheapest by the cost model.
         scalar_bits: Every scalar is < 2^scalar_bits; the bits of r where None.
         num_segments: Of both sums, as in plan_sums(); the following three too.
         min_segment: As in plan_sums().

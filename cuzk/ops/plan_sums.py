@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from cuzk.curves import GroupSpec
 from cuzk.device.base import DeviceLimits
 
-__all__ = ["MADD", "PAIR", "SumsPlan", "addition_lanes", "places_left", "plan_sums", "slot_bytes", "sums_cost"]
+__all__ = [
+    "MADD",
+    "PAIR",
+    "SumsPlan",
+    "addition_lanes",
+    "places_left",
+    "plan_sums",
+    "slot_bytes",
+    "sums_cost",
+]
 
 #: Base field multiplications of adding an affine point to an XYZZ point, and of an affine addition with its share of
 #: the inversion.
