@@ -162,7 +162,7 @@ def test_plans_do_not_change_the_result(group_name: str, device_name: str) -> No
         plan = plan_msm(150, s.spec, device.limits, **options)
         assert run_msm(device, s, limbs, scalars, plan=plan) == wanted, options
     plan = plan_msm(150, s.spec, device.limits, window_bits=6, rounds=2)
-    shapes: list[dict[str, int]] = [{"wide_grid": 3}, {"windows_per_pass": 2}, {"windows_per_pass": 1}]
+    shapes: list[dict[str, Any]] = [{"wide_grid": 3}, {"windows_per_pass": 2}, {"windows_per_pass": 1}]
     sums: list[dict[str, int]] = [{"pair_grid": 1}, {"pair_grid": 7, "chunk": 2}]
     if device.limits.gpu_like:
         shapes += [{"wide_block": 32}, {"bit_block": 64}]

@@ -54,7 +54,9 @@ def main() -> int:
             binary = Path(folder) / name.replace(" ", "_").replace(",", "")
             build(compiler, binary, flags)
             run = subprocess.run([binary], capture_output=True, text=True, check=False)
-            reports = run.stderr.count("WARNING: ThreadSanitizer") + run.stderr.count("ERROR: AddressSanitizer")
+            reports = run.stderr.count("WARNING: ThreadSanitizer") + run.stderr.count(
+                "ERROR: AddressSanitizer"
+            )
             print(f"== {name}: exit {run.returncode}, sanitizer reports {reports}")
             print(run.stdout, end="")
             planted = "-DPLANT" in " ".join(flags)

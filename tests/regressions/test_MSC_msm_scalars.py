@@ -174,8 +174,8 @@ def test_msc_07_no_plan_has_an_empty_launch() -> None:
             for n in range(1, 5):
                 for bits in range(1, 17):
                     plan = plan_msm(n, s.spec, limits, scalar_bits=bits)
-                    counts = (plan.wide_grid, plan.num_windows, plan.bit_block)
-                    counts += (plan.buckets.num_segments, plan.buckets.pair_grid, plan.lines.num_segments)
+                    counts = [plan.wide_grid, plan.num_windows, plan.bit_block]
+                    counts += [plan.buckets.num_segments, plan.buckets.pair_grid, plan.lines.num_segments]
                     assert min(counts) >= 1, (plan, name)
 
 

@@ -71,7 +71,7 @@ def test_ntt_04_lengths_that_are_no_power_of_two(curve_name: str, device_name: s
         for log_n in (0, 1, 2, 3, 6):
             for order in ("nat", "rev"):  # with a bit reversal, which has a check of its own, and without
                 with pytest.raises(ShapeError):
-                    ntt(device, Domain(curve, log_n), put(device, curve, [1] * length), order_out=order)  # type: ignore[arg-type]
+                    ntt(device, Domain(curve, log_n), put(device, curve, [1] * length), order_out=order)
     assert get(device, curve, ntt(device, Domain(curve, 0), put(device, curve, [5]))) == [5]
     found = get(device, curve, ntt(device, Domain(curve, 1), put(device, curve, [5, 3])))
     assert found == [8, 2]
