@@ -96,6 +96,32 @@ def test_every_special_pair(curve_name: str, group_name: str, device_name: str) 
 
 
 @pytest.mark.parametrize("device_name", EVERY_DEVICE)
+def test_a_list_of_pairs_longer_than_the_launch(device_name: str) -> None:
+    """Every warp takes several tiles of the list, and every key is found from the one before it."""
+    device, rng = open_device(device_name), np.random.default_rng(8)
+    counts = rng.integers(0, 9, 700)
+    counts[[3, 400]] = 1500, 0
+    counts[100:300] = 0
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32)
+    next_offsets = np.concatenate([[0], np.cumsum(-(-counts // 2))]).astype(np.uint32)
+    entries = rng.permutation(int(offsets[-1])).astype(np.uint32) | rng.choice([0, SIGN], int(offsets[-1]))
+    entries = entries.astype(np.uint32)
+    pairs = device.alloc((int(next_offsets[-1]),), np.uint64)
+    device.launch(
+        "msm_pair_list_toy_fr", grid=1, block=device.limits.warp, entries=device.upload(entries),
+        offsets=device.upload(offsets), next_offsets=device.upload(next_offsets), pairs=pairs,
+        num_keys=len(counts), num_points=int(offsets[-1]), sign_mask=SIGN,
+    )  # fmt: skip
+    wanted = []
+    for first, last in itertools.pairwise(offsets.tolist()):
+        for place in range(first, last, 2):
+            right = int(entries[place + 1]) if place + 1 < last else 0xFFFFFFFF
+            wanted.append(int(entries[place]) | right << 32)
+    assert len(wanted) > 512 * 3, "more than a warp takes at once"
+    assert device.download(pairs).tolist() == wanted
+
+
+@pytest.mark.parametrize("device_name", EVERY_DEVICE)
 def test_points_that_all_cancel_or_double(device_name: str) -> None:
     device, s = open_device(device_name), subject("bls12_381", "g1")
     for entries, log in (([0] * 64, 64), ([0, SIGN] * 32, 0), ([0] * 33 + [SIGN] * 31, 2)):
