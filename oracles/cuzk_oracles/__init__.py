@@ -11,6 +11,7 @@ Elements of Fp2 = Fp[u]/(u^2 + 1) are tuples (c0, c1). Affine points are tuples 
     fields fp2 curve params     field and group arithmetic, curve parameters
     ntt msm spmv vec            transforms, multi-scalar multiplication, sparse product, element-wise work
     qap groth16 trapdoor toy    the proof system: quotient, set-up, prover, exact expected proofs, toy engine
+    poseidon                    Filecoin's hash over the scalar field of BLS12-381
     verify parsers encoding     pairing check, second readers of the file formats, compressed points
     edge_values edge_points     named edge classes; `samples`: random satisfied constraint systems
     registry lineages           which kernel family is checked by what; which libraries are independent

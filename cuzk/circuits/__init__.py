@@ -1,0 +1,1 @@
+"""Built-in circuits, and the plain computations whose results their witnesses hold (`vanilla`)."""
