@@ -4,7 +4,7 @@
 arity 8 takes about half a millisecond, which bounds the sectors that can be sealed here.
 
 >>> hex(poseidon([0, 1]))
-'0x396508d75e76a56b739e0fd902efe161a6fbba9339d05a692e203c369a02e7ff'
+'0x396508d75e76a56b739e0fd902efe161a6fba9339d05a69d2e203c369a02e7ff'
 """
 
 from __future__ import annotations
