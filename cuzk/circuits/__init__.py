@@ -1,1 +1,1 @@
-"""Built-in circuits, and the plain computations whose results their witnesses hold (`vanilla`)."""
+"""Gadgets and built-in circuits, and the plain computations whose results their witnesses hold (`vanilla`)."""

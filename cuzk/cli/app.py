@@ -41,7 +41,13 @@ _COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
             "export": ("key_export", "key_export", "EXAMPLES"),
         },
     ),
-    "circuit": ("Look at circuits.", {"info": ("circuit", "circuit_info", "EXAMPLES")}),
+    "circuit": (
+        "Look at circuits: files, and those that are built in.",
+        {
+            "list": ("circuit", "circuit_list", "LIST_EXAMPLES"),
+            "info": ("circuit", "circuit_info", "EXAMPLES"),
+        },
+    ),
     "doctor": ("doctor", "doctor", "EXAMPLES"),
     "variants": ("variants", "variants", "EXAMPLES"),
     "bench": ("bench", "bench", "EXAMPLES"),

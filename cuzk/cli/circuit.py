@@ -1,9 +1,9 @@
-"""``cuzk circuit info``: the sizes of a circuit."""
+"""``cuzk circuit``: the built-in circuits, and the sizes of one of them or of a file."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,22 +13,71 @@ from cuzk.cli.options import JsonOption
 from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
 
-__all__ = ["EXAMPLES", "circuit_info"]
+__all__ = ["EXAMPLES", "LIST_EXAMPLES", "circuit_info", "circuit_list"]
 
-EXAMPLES = epilog("cuzk circuit info circuit.r1cs", "cuzk circuit info circuit.r1cs --json")
+EXAMPLES = epilog(
+    "cuzk circuit info circuit.r1cs",
+    "cuzk circuit info circuit.r1cs --json",
+    "cuzk circuit info sha256:512 --hash",
+)
+LIST_EXAMPLES = epilog("cuzk circuit list", "cuzk circuit list --json")
 
 
 def circuit_info(
-    circuit: Annotated[Path, typer.Argument(metavar="C.r1cs", help="The circuit.")],
+    circuit: Annotated[
+        str, typer.Argument(metavar="C.r1cs|CIRCUIT", help="A file, or the name of a built-in circuit.")
+    ],
     as_json: JsonOption = False,
+    with_hash: Annotated[
+        bool,
+        typer.Option(
+            "--hash", help="Also the hash of all rows, as bellman's and bellperson's tests compute it."
+        ),
+    ] = False,
 ) -> None:
-    """Read a circuit with all checks and print its sizes."""
-    check_inputs({"C.r1cs": circuit})
-    from cuzk.formats.detect import require_kind
+    """Print the sizes of a circuit: a file's after all checks of its reader, a built-in one's by recording it."""
+    from cuzk.circuits.catalogue import is_circuit_name
 
-    require_kind(circuit, ("r1cs",), "a circuit")
-    facts = file_facts(circuit)
+    facts = (
+        _built_in_facts(circuit, with_hash) if is_circuit_name(circuit) else _file_facts(circuit, with_hash)
+    )
     if as_json:
         print_json(json_names(facts))
     else:
         print_facts(facts)
+
+
+def _built_in_facts(name: str, with_hash: bool) -> dict[str, Any]:
+    from cuzk.circuits.catalogue import build_circuit
+    from cuzk.synthesis import circuit_hash, circuit_sizes
+
+    r1cs = build_circuit(name)
+    facts: dict[str, Any] = {"circuit": name, "curve": r1cs.curve.name, **circuit_sizes(r1cs)}
+    return facts | {"hash": circuit_hash(r1cs)} if with_hash else facts
+
+
+def _file_facts(name: str, with_hash: bool) -> dict[str, Any]:
+    path = Path(name)
+    check_inputs({"C.r1cs": path})
+    from cuzk.formats.detect import require_kind
+
+    require_kind(path, ("r1cs",), "a circuit")
+    facts = file_facts(path)
+    if with_hash:
+        from cuzk.formats import load_r1cs
+        from cuzk.synthesis import circuit_hash
+
+        facts["hash"] = circuit_hash(load_r1cs(path))
+    return facts
+
+
+def circuit_list(as_json: JsonOption = False) -> None:
+    """List the built-in circuits."""
+    from cuzk.circuits.catalogue import CIRCUITS
+
+    if as_json:
+        print_json(
+            [{"name": one.name, "curve": one.curve, "summary": one.summary} for one in CIRCUITS.values()]
+        )
+    else:
+        print_facts({one.name: f"{one.summary} ({one.curve})" for one in CIRCUITS.values()})

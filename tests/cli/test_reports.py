@@ -15,12 +15,15 @@ from typing import Any
 import pytest
 
 import cuzk.device
+from cuzk.circuits.catalogue import CIRCUITS
 from cuzk.cli import doctor, selftest
 from cuzk.cli.bench_cases import chain_circuit, random_scalars
 from cuzk.cli.options import open_device
 from cuzk.curves import get_curve
 from cuzk.errors import DeviceError
+from cuzk.formats import load_r1cs
 from cuzk.limbs import limbs_to_ints
+from cuzk.synthesis import circuit_hash
 from cuzk.variants import VARIANTS
 from tests.cli import support
 from tests.cli.support import CURVES, assert_refused, circuit
@@ -46,6 +49,41 @@ def test_info_knows_every_kind_of_file(curve: str) -> None:
         assert facts.items() <= report.items()
         assert f"{path.stat().st_size}" in support.cuzk("info", path).out
     assert support.cuzk("info", files.public, "--json").report["values"] == 5
+
+
+def test_circuits_are_told_from_files_by_their_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sha256:512").symlink_to(circuit("bn128").r1cs)
+    named = support.cuzk("circuit", "info", "sha256:512", "--json", "--hash").report
+    assert named == {
+        "circuit": "sha256:512",
+        "curve": "bls12_381",
+        "num_inputs": 1,
+        "num_aux": 45340,
+        "num_constraints": 45386,
+        "nnz_a": 103936,
+        "nnz_b": 45418,
+        "nnz_c": 96380,
+        "density_a_aux": 45340,
+        "density_b_aux": 11500,
+        "density_b_inputs": 1,
+        "domain_log2": 16,
+        "hash": "39b920088193af138e8d3494179b1d9a20442bb23e28e65028b068c6a9e48771",
+    }
+    assert "hash" not in support.cuzk("circuit", "info", "sha256:512", "--json").report
+    file = support.cuzk("circuit", "info", "./sha256:512", "--json", "--hash").report
+    assert file["constraints"] == 36
+    assert file["hash"] == circuit_hash(load_r1cs(circuit("bn128").r1cs))
+    assert_refused(support.cuzk("circuit", "info", "sha256:511"), 2, "no built-in circuit 'sha256:511'")
+    assert_refused(support.cuzk("circuit", "info", "sha256:511"), 2, "did you mean sha256:512?")
+    assert_refused(support.cuzk("circuit", "info", "sha257"), 2, "sha257")
+
+
+def test_circuits_are_listed() -> None:
+    listed = support.cuzk("circuit", "list", "--json").report
+    assert [entry["name"] for entry in listed] == list(CIRCUITS)
+    text = support.cuzk("circuit", "list").out
+    assert all(f"{one.name} " in text and one.summary in text for one in CIRCUITS.values())
 
 
 def test_info_refuses_what_it_does_not_know(tmp_path: Path) -> None:

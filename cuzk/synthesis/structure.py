@@ -1,0 +1,116 @@
+"""What is known of a circuit as a whole: the sizes that other provers print, and the hash of its rows.
+
+Inputs count ONE. A prover appends one row per input, input * 0 = 0, to bind it; sizes say whether they include
+these rows.
+
+>>> from cuzk.curves import get_curve
+>>> r1cs = R1CS.from_rows(get_curve("bls12_381"), 4, 1, [({2: 1}, {3: 1}, {1: 1})])
+>>> circuit_sizes(r1cs)["nnz_a"], circuit_hash(r1cs)[:16]
+(3, '09d72f06a0f88ed5')
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from cuzk.csr import CsrMatrix, IntArray
+from cuzk.limbs import fr_to_ints
+from cuzk.relation import R1CS
+
+__all__ = ["circuit_hash", "circuit_sizes"]
+
+_COUNT_BYTES = 8
+_COEFFICIENT_BYTES = 32
+_TERM_BYTES = 1 + _COUNT_BYTES + _COEFFICIENT_BYTES
+_ROWS_AT_A_TIME = 1 << 14
+
+
+def circuit_sizes(r1cs: R1CS) -> dict[str, int]:
+    """Variables, rows, terms and densities.
+
+    Args:
+        r1cs: The circuit; its matrices are canonical (no zero, no repeated column), as all constructors make them.
+
+    Returns:
+        num_inputs, num_aux, num_constraints (without the row per input), nnz_a, nnz_b, nnz_c (with it),
+        density_a_aux, density_b_aux, density_b_inputs (variables with a nonzero coefficient in that matrix, which
+        is how many terms the prover's sums over the key have), domain_log2.
+    """
+    num_inputs = r1cs.num_public + 1
+    in_a, in_b = (np.bincount(matrix.col, minlength=r1cs.num_variables) > 0 for matrix in (r1cs.a, r1cs.b))
+    return {
+        "num_inputs": num_inputs,
+        "num_aux": r1cs.num_variables - num_inputs,
+        "num_constraints": r1cs.num_constraints,
+        "nnz_a": r1cs.a.nnz + num_inputs,
+        "nnz_b": r1cs.b.nnz,
+        "nnz_c": r1cs.c.nnz,
+        "density_a_aux": int(in_a[num_inputs:].sum()),
+        "density_b_aux": int(in_b[num_inputs:].sum()),
+        "density_b_inputs": int(in_b[:num_inputs].sum()),
+        "domain_log2": r1cs.domain_log2,
+    }
+
+
+def circuit_hash(r1cs: R1CS) -> str:
+    """The hash of bellman's and bellperson's TestConstraintSystem, by which circuits are compared across programs.
+
+    BLAKE2s-256 over: numbers of inputs, auxiliary variables and rows; then for each row its sides A, B and C, each as
+    the number of terms and per term ``I`` or ``A``, the number of the variable among inputs or auxiliary variables,
+    and the coefficient in 32 bytes, standard form. Numbers are 64-bit; everything is big-endian.
+
+    Args:
+        r1cs: The circuit, with canonical matrices, without the row per input.
+
+    Returns:
+        64 hex digits.
+
+    Cost: one pass over all terms in NumPy, and 41 bytes per term through BLAKE2s.
+    """
+    num_inputs = r1cs.num_public + 1
+    counts = [num_inputs, r1cs.num_variables - num_inputs, r1cs.num_constraints]
+    digest = hashlib.blake2s(np.array(counts, dtype=">u8").tobytes())
+    matrices = [(matrix, _dictionary_bytes(matrix)) for matrix in r1cs.matrices.values()]
+    for first in range(0, r1cs.num_constraints, _ROWS_AT_A_TIME):
+        last = min(first + _ROWS_AT_A_TIME, r1cs.num_constraints)
+        digest.update(_encoded_rows(matrices, first, last, num_inputs).data)
+    return digest.hexdigest()
+
+
+def _dictionary_bytes(matrix: CsrMatrix) -> IntArray:
+    """The coefficients of a matrix. Shape (d, 32) uint8. Form: standard. Order: big-endian."""
+    values = fr_to_ints(matrix.curve, matrix.dictionary)
+    joined = b"".join(value.to_bytes(_COEFFICIENT_BYTES, "big") for value in values)
+    return np.frombuffer(joined, dtype=np.uint8).reshape(-1, _COEFFICIENT_BYTES)
+
+
+def _encoded_rows(
+    matrices: list[tuple[CsrMatrix, IntArray]], first: int, last: int, num_inputs: int
+) -> IntArray:
+    """Rows first .. last-1 as circuit_hash takes them. Shape (bytes,) uint8."""
+    lengths = np.stack([np.diff(matrix.row_ptr[first : last + 1]) for matrix, _ in matrices], axis=1)
+    ends = np.cumsum(_COUNT_BYTES + _TERM_BYTES * lengths.reshape(-1))
+    starts = np.concatenate([[0], ends[:-1]]).reshape(lengths.shape)
+    out = np.empty(int(ends[-1]), dtype=np.uint8)
+    out[starts.reshape(-1, 1) + np.arange(_COUNT_BYTES)] = _big_endian(lengths.reshape(-1))
+    for i, (matrix, dictionary) in enumerate(matrices):
+        span = slice(int(matrix.row_ptr[first]), int(matrix.row_ptr[last]))
+        if span.start == span.stop:
+            continue
+        column = matrix.col[span].astype(np.int64)
+        is_aux = column >= num_inputs
+        within = np.arange(span.start, span.stop) - np.repeat(matrix.row_ptr[first:last], lengths[:, i])
+        start = np.repeat(starts[:, i], lengths[:, i]) + _COUNT_BYTES + _TERM_BYTES * within
+        terms = np.empty((len(column), _TERM_BYTES), dtype=np.uint8)
+        terms[:, 0] = np.where(is_aux, ord("A"), ord("I"))
+        terms[:, 1 : 1 + _COUNT_BYTES] = _big_endian(np.where(is_aux, column - num_inputs, column))
+        terms[:, 1 + _COUNT_BYTES :] = dictionary[matrix.coeff[span]]
+        out[start[:, None] + np.arange(_TERM_BYTES)] = terms
+    return out
+
+
+def _big_endian(numbers: IntArray) -> IntArray:
+    """Each number in 8 bytes. Shape (n, 8) uint8."""
+    return numbers.astype(">u8").view(np.uint8).reshape(-1, _COUNT_BYTES)
