@@ -12,6 +12,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -119,8 +120,9 @@ def test_an_interrupted_proof_leaves_nothing(tmp_path: Path, monkeypatch: pytest
 def test_ctrl_c_ends_a_process_with_130() -> None:
     words = ["bench", "msm", "--size", "2^10", "--repeats", "1000", "--device", "cpu"]
     process = subprocess.Popen(
-        [sys.executable, "-m", "cuzk", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-m", "cuzk", *words], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # a shell's background jobs ignore it
+    )  # fmt: skip
     with process:
         assert process.stderr is not None
         assert "1000 runs" in process.stderr.readline()

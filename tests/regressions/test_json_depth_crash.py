@@ -43,6 +43,6 @@ def test_brackets_in_strings_do_not_nest() -> None:
 )
 def test_text_that_does_not_end_costs_linear_time(text: bytes) -> None:
     started = time.process_time()
-    with pytest.raises(FormatError, match=r"not JSON|small values"):
+    with pytest.raises(FormatError, match=r"not JSON|no JSON object or list|small values"):
         parse_json(text)
     assert time.process_time() - started < 5  # quadratic time would take hours

@@ -10,10 +10,18 @@ circuits come as R1CS and Witness alone: mixed_circuit here (any size), and pore
 
 from __future__ import annotations
 
-from tests.workloads.bits import bit_circuit
-from tests.workloads.mixed import mixed_circuit
-from tests.workloads.random_rows import ALL_FEATURES, Feature, random_r1cs
-from tests.workloads.workload import Workload, mimc_merkle
+import sys
+from pathlib import Path
+
+# The examples are not installed, and commands such as `python -m tests.workloads.scaling` run without pytest's paths.
+_EXAMPLES = str(Path(__file__).parents[2] / "examples")
+if _EXAMPLES not in sys.path:
+    sys.path.append(_EXAMPLES)
+
+from tests.workloads.bits import bit_circuit  # noqa: E402
+from tests.workloads.mixed import mixed_circuit  # noqa: E402
+from tests.workloads.random_rows import ALL_FEATURES, Feature, random_r1cs  # noqa: E402
+from tests.workloads.workload import Workload, mimc_merkle  # noqa: E402
 
 __all__ = [
     "ALL_FEATURES",
