@@ -11,6 +11,7 @@ from itertools import islice
 from math import isqrt
 
 from cuzk.circuits.boolean import FALSE, TRUE, Bit
+from cuzk.circuits.template import call_template
 from cuzk.circuits.uint32 import (
     WORD_BITS,
     MultiEq,
@@ -98,6 +99,35 @@ def _settle(equations: MultiEq, pending: list[Word]) -> Word:
     return pending[0] if len(pending) == 1 else word_sum(equations, pending)
 
 
+def _words(bits: Sequence[Bit]) -> list[Word]:
+    return [list(bits[i : i + WORD_BITS]) for i in range(0, len(bits), WORD_BITS)]
+
+
+def _compress(cs: ConstraintSystem, operands: Sequence[Bit]) -> list[Bit]:
+    """The compression function of a block and 8 words after it; 8 words. See sha256_compression."""
+    block, state = operands[:BLOCK_BITS], _words(operands[BLOCK_BITS:])
+    with MultiEq(cs) as equations:
+        schedule = _schedule(equations, block)
+        pending_a, pending_e = [state[0]], [state[4]]
+        _, b, c, d, _, f, g, h = state
+        for constant, word in zip(ROUND_CONSTANTS, schedule, strict=True):
+            e = _settle(equations, pending_e)
+            common = [
+                h,
+                _sigma(cs, e, STATE_E, shift_last=False),
+                word_ch(cs, e, f, g),
+                constant_word(constant),
+                word,
+            ]
+            a = _settle(equations, pending_a)
+            sigma_a = _sigma(cs, a, STATE_A, shift_last=False)
+            pending_a, pending_e = [*common, sigma_a, word_maj(cs, a, b, c)], [*common, d]
+            h, g, f, d, c, b = g, f, e, c, b, a
+        parts = ([*pending_a], [b], [c], [d], [*pending_e], [f], [g], [h])
+        words = [word_sum(equations, [*part, before]) for part, before in zip(parts, state, strict=True)]
+    return [bit for word in words for bit in word]
+
+
 def sha256_compression(cs: ConstraintSystem, block: Sequence[Bit], state: Sequence[Word]) -> list[Word]:
     """One block.
 
@@ -119,25 +149,8 @@ def sha256_compression(cs: ConstraintSystem, block: Sequence[Bit], state: Sequen
             limit=f"{BLOCK_BITS} bits, {len(INITIAL_STATE)} words",
             remedy="use sha256, which pads a message to whole blocks",
         )
-    with MultiEq(cs) as equations:
-        schedule = _schedule(equations, block)
-        pending_a, pending_e = [state[0]], [state[4]]
-        _, b, c, d, _, f, g, h = state
-        for constant, word in zip(ROUND_CONSTANTS, schedule, strict=True):
-            e = _settle(equations, pending_e)
-            common = [
-                h,
-                _sigma(cs, e, STATE_E, shift_last=False),
-                word_ch(cs, e, f, g),
-                constant_word(constant),
-                word,
-            ]
-            a = _settle(equations, pending_a)
-            sigma_a = _sigma(cs, a, STATE_A, shift_last=False)
-            pending_a, pending_e = [*common, sigma_a, word_maj(cs, a, b, c)], [*common, d]
-            h, g, f, d, c, b = g, f, e, c, b, a
-        parts = ([*pending_a], [b], [c], [d], [*pending_e], [f], [g], [h])
-        return [word_sum(equations, [*part, before]) for part, before in zip(parts, state, strict=True)]
+    operands = [*block, *(bit for word in state for bit in word)]
+    return _words(call_template(cs, _compress, operands))
 
 
 def sha256(cs: ConstraintSystem, message: Sequence[Bit]) -> list[Bit]:

@@ -18,19 +18,20 @@ A variable is a plain int, so that millions of them cost no objects: auxiliary i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
 
-from cuzk.csr import CsrMatrix, csr_from_indexed
+from cuzk.csr import CsrMatrix, IntArray, csr_from_indexed
 from cuzk.curves import Curve
 from cuzk.errors import ShapeError
 from cuzk.limbs import fr_from_ints
 from cuzk.relation import R1CS
 from cuzk.witness import Witness
 
-__all__ = ["ONE", "ConstraintSystem", "LinearCombination", "Variable"]
+__all__ = ["ONE", "ConstraintSystem", "LinearCombination", "RowBlock", "Variable"]
 
 Variable: TypeAlias = int
 
@@ -90,6 +91,20 @@ class _Rows:
         self.indices = array("I")
         self.lengths = array("I")
 
+    def arrays(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Variables and indices of all terms, and lengths of rows, copied."""
+        return (
+            np.array(self.columns, dtype=np.int32),
+            np.array(self.indices, dtype=np.uint32),
+            np.array(self.lengths, dtype=np.uint32),
+        )
+
+    def append(self, variables: IntArray, indices: IntArray, lengths: IntArray) -> None:
+        """Add rows given as arrays() gives them."""
+        self.columns.frombytes(variables.data.cast("B"))
+        self.indices.frombytes(indices.data.cast("B"))
+        self.lengths.frombytes(lengths.data.cast("B"))
+
     def matrix(self, curve: Curve, num_inputs: int, num_aux: int, values: list[int]) -> CsrMatrix:
         """The canonical matrix; its columns are ONE, the other inputs, then the auxiliary variables."""
         variables = np.frombuffer(self.columns, dtype=np.int32) if self.columns else np.zeros(0, np.int32)
@@ -110,16 +125,38 @@ class _Rows:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class RowBlock:
+    """The rows of one system, ready to be inserted into another.
+
+    Args:
+        sides: For A, B and C: variables (int32) and indices of coefficients (uint32) of all terms, and the number of
+            terms of each row (uint32).
+        coefficients: The values that the indices stand for.
+        num_inputs: Inputs, ONE counted.
+        num_aux: Auxiliary variables.
+    """
+
+    sides: tuple[tuple[IntArray, IntArray, IntArray], ...]
+    coefficients: Sequence[int]
+    num_inputs: int
+    num_aux: int
+
+
 class ConstraintSystem:
     """Records a circuit over the scalar field of a curve.
 
     Args:
         curve: Whose Fr.
         with_values: Whether variables get values; without, the rows alone are recorded.
+        with_templates: Whether sub-circuits are recorded once and copied; the rows are the same. Never done where
+            values are kept.
+        templates: What another system has recorded of sub-circuits, to share it.
 
     Attributes:
         aux: Values of the auxiliary variables, standard form, or None without values.
         inputs: Values of the inputs, ONE first, or None.
+        templates: What is recorded of sub-circuits, by whoever inserts them; None where they are not to be.
     """
 
     __slots__ = (
@@ -133,10 +170,21 @@ class ConstraintSystem:
         "aux",
         "curve",
         "inputs",
+        "templates",
     )
 
-    def __init__(self, curve: Curve, *, with_values: bool = False) -> None:
+    def __init__(
+        self,
+        curve: Curve,
+        *,
+        with_values: bool = False,
+        with_templates: bool = True,
+        templates: dict[object, object] | None = None,
+    ) -> None:
         self.curve = curve
+        self.templates: dict[object, object] | None = None
+        if with_templates and not with_values:
+            self.templates = {} if templates is None else templates
         self.aux: list[int] | None = [] if with_values else None
         self.inputs: list[int] | None = [1] if with_values else None
         self._num_aux = 0
@@ -196,6 +244,44 @@ class ConstraintSystem:
             rows.columns.extend(terms)
             rows.indices.extend(map(index_of, terms.values()))
             rows.lengths.append(len(terms))
+
+    def block(self) -> RowBlock:
+        """All rows so far, as a block for another system."""
+        sides = tuple(rows.arrays() for rows in (self._a, self._b, self._c))
+        values = tuple(self._coefficients.values_in_order)
+        return RowBlock(sides, values, self._num_inputs, self._num_aux)
+
+    def insert(self, block: RowBlock, bindings: Sequence[Variable]) -> int:
+        """Append the rows of another system over the same field.
+
+        Args:
+            block: Its rows.
+            bindings: Variables of this system that stand for the block's first auxiliary ones. Its others, and its
+                inputs, become new variables of this system.
+
+        Returns:
+            What to add to a variable i >= len(bindings) of the block to get the new variable of this system.
+
+        Raises:
+            ShapeError: This system keeps values, or the block has fewer variables than are bound.
+        """
+        if self.aux is not None or len(bindings) > block.num_aux:
+            raise ShapeError(
+                "a block of rows cannot be inserted",
+                limit=f"a system without values, at most {block.num_aux} variables bound",
+                remedy="run the code of the sub-circuit instead",
+            )
+        shift = self._num_aux - len(bindings)
+        inputs = [-self._num_inputs - i for i in reversed(range(1, block.num_inputs))]
+        new = np.arange(len(bindings), block.num_aux) + shift
+        # The block's variables from -num_inputs to num_aux-1, in this order; ONE stays what it is.
+        table = np.concatenate([inputs, [ONE], bindings, new]).astype(np.int32)
+        index = np.array([self._index_of(value) for value in block.coefficients], dtype=np.uint32)
+        for rows, (variables, indices, lengths) in zip((self._a, self._b, self._c), block.sides, strict=True):
+            rows.append(table[variables + block.num_inputs], index[indices], lengths)
+        self._num_aux += block.num_aux - len(bindings)
+        self._num_inputs += block.num_inputs - 1
+        return shift
 
     def value(self, terms: Mapping[Variable, int]) -> int | None:
         """The value of a linear combination, reduced mod r, or None where the system keeps no values."""
