@@ -5,6 +5,9 @@
     chacha graph                    the parents of a node
     labels shapes seal              labels, sector sizes, sealing of a sector
     porep post                      challenges, vanilla proofs and their checks
+    codec merkle_files              bincode and JSON from one description of types; Merkle proofs in files
+    porep_files post_files          files of vanilla proofs
+    synthetic                       vanilla proofs of any sector size without a sealed sector
 
 A value of the scalar field is an int in standard form, 0 <= x < r; as bytes it is 32 bytes, little-endian.
 Everything is plain Python: enough to seal sectors of some MiB, not those of a miner.

@@ -62,7 +62,7 @@ def create_layers(graph: Graph, replica: int, num_layers: int) -> list[list[int]
     """All labels, layer by layer.
 
     Cost: num_layers * num_nodes SHA-256 of 1,248 bytes; the parents of a node are computed once.
-    Checked by: tests/circuits/test_labels.py (published labels).
+    Checked by: tests/circuits/test_seal.py (published labels).
     """
     parents = [graph.parents(node) for node in range(graph.num_nodes)]
     layers: list[list[int]] = []
