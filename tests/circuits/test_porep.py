@@ -21,6 +21,7 @@ from cuzk.circuits.vanilla.post import (
     post_challenges,
     prove_sector,
 )
+from cuzk.circuits.vanilla.synth_challenges import num_synthetic, picked_challenges, synthetic_challenge
 from cuzk.errors import RangeError, ShapeError
 from tests.circuits.sectors import SECTOR_NUMBER, SEED, sealed
 
@@ -107,6 +108,45 @@ def test_node_0_is_not_opened() -> None:
             prove_challenge(sealed(), challenge)
     with pytest.raises(ShapeError, match="a seed of 1 bytes"):
         porep_challenges(1, b"1", 64, 2)
+
+
+def test_published_synthetic_challenges() -> None:
+    # Source: rust-fil-proofs, `test_synth_challenges_against_hardcoded`.
+    derived = [
+        178,
+        297,
+        869,
+        211,
+        875,
+        477,
+        94,
+        781,
+        124,
+        332,
+        856,
+        801,
+        176,
+        692,
+        429,
+        691,
+        290,
+        204,
+        986,
+        210,
+        973,
+    ]
+    picked = [176, 781, 801, 986, 290, 211, 692, 856, 986, 332]
+    seed = b"\1" * 32
+    assert [synthetic_challenge(55, 101, 1024, i) for i in range(21)] == derived
+    assert picked_challenges(55, 101, seed, 1024, 10, derived=21) == picked
+    # Partitions share one stream of picks, also across a block of 16.
+    whole = picked_challenges(55, 101, seed, 2**30, 180)
+    assert whole == [c for k in range(10) for c in picked_challenges(55, 101, seed, 2**30, 18, k)]
+    assert num_synthetic(2**30) == 2**18
+    with pytest.raises(RangeError, match="no synthetic challenge 1024"):
+        synthetic_challenge(55, 101, 1024, 1024)
+    with pytest.raises(ShapeError, match="a seed of 0 bytes"):
+        picked_challenges(55, 101, b"", 1024, 10)
 
 
 def test_post_challenges_by_hand() -> None:

@@ -4,7 +4,7 @@
     domain merkle                   32-byte values; hashers; trees of base, sub and top arity, dense and sparse
     chacha graph                    the parents of a node
     labels shapes seal              labels, sector sizes, sealing of a sector
-    porep post                      challenges, vanilla proofs and their checks
+    porep synth_challenges post     challenges, vanilla proofs and their checks
     codec merkle_files              bincode and JSON from one description of types; Merkle proofs in files
     porep_files post_files          files of vanilla proofs
     synthetic                       vanilla proofs of any sector size without a sealed sector
