@@ -108,7 +108,10 @@ def test_bad_data_and_identities_are_named() -> None:
         seal(shape, bytes(96) + MODULUS.to_bytes(32, "little") + bytes(2048 - 128), identity)
     with pytest.raises(ShapeError, match="ticket has 3 bytes"):
         SectorIdentity(PROVER_ID, 1, b"abc", POREP_ID)
-    with pytest.raises(ShapeError, match="sector number -1"):
-        SectorIdentity(PROVER_ID, -1, TICKET, POREP_ID)
+    for number in (-1, 1 << 64):
+        with pytest.raises(ShapeError, match=f"sector number {number}"):
+            SectorIdentity(PROVER_ID, number, TICKET, POREP_ID)
+    for number in (0, (1 << 64) - 1):
+        assert SectorIdentity(PROVER_ID, number, TICKET, POREP_ID).sector_number == number
     with pytest.raises(RangeError, match="unknown sector size '3KiB'"):
         sector_shape("3KiB")

@@ -74,3 +74,6 @@ def test_post_of_32_gib_holds() -> None:
     leaves = post_challenges(SEED, SECTOR_NUMBER, shape.num_nodes, WINNING_CHALLENGES)
     assert (len(leaves), len(proof.sectors)) == (66, 2)
     assert faults_of_post(proof, leaves) == []
+    assert (
+        synthetic_post(shape, SECTOR_NUMBER, SEED, challenges=WINNING_CHALLENGES).sectors == proof.sectors[:1]
+    )

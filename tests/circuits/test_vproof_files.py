@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,6 +46,16 @@ def test_post_round_trip(name: str) -> None:
         data = write_post(proof, as_json=as_json)
         assert read_post(data) == proof
         assert write_post(read_post(data), as_json=as_json) == data
+
+
+def test_the_form_is_told_from_the_first_bytes() -> None:
+    # The sector number 123 starts with the byte of an opening brace, and so does the other, which goes on with them.
+    for number in (123, int.from_bytes(b"{" * 7 + b"\0", "little")):
+        proof = replace(_post("2KiB", 1), sector_number=number)
+        assert read_post(write_post(proof)) == proof
+    text = write_post(_post("2KiB", 1), as_json=True)
+    for spaces in (b"\n", b" " * 63):
+        assert read_post(spaces + text) == _post("2KiB", 1)
 
 
 def test_post_layout_by_hand() -> None:
