@@ -4,6 +4,8 @@
 (True, False, False)
 >>> build_circuit("sha256:compression").num_constraints
 26352
+>>> find_circuit("por:poseidon:8-8-0:4096:public").summary
+'a leaf in a Merkle tree of 4096 leaves'
 """
 
 from __future__ import annotations
@@ -11,15 +13,19 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
+from cuzk.circuits.create_label import create_label_circuit
 from cuzk.circuits.hashes import compression_circuit, hash_circuit
+from cuzk.circuits.por import POR_PATTERN, PorCircuit
+from cuzk.circuits.poseidon import CIRCUIT_ARITIES, poseidon_circuit
 from cuzk.circuits.sprout import joinsplit
 from cuzk.curves import get_curve
 from cuzk.errors import InputError
 from cuzk.relation import R1CS
 from cuzk.synthesis import ConstraintSystem
 
-__all__ = ["CIRCUITS", "Circuit", "build_circuit", "find_circuit", "is_circuit_name"]
+__all__ = ["CIRCUITS", "FAMILIES", "Circuit", "Family", "build_circuit", "find_circuit", "is_circuit_name"]
 
 
 @dataclass(frozen=True)
@@ -39,14 +45,44 @@ class Circuit:
     curve: str = "bls12_381"
 
 
+@dataclass(frozen=True)
+class Family:
+    """Circuits whose names carry parameters.
+
+    Args:
+        pattern: How the names are made; what is before its first colon tells the family.
+        summary: What the circuits state.
+        find: Name -> circuit; raises InputError.
+        curve: As of Circuit.
+    """
+
+    pattern: str
+    summary: str
+    find: Callable[[str], Circuit]
+    curve: str = "bls12_381"
+
+
+def _por(name: str) -> Circuit:
+    circuit = PorCircuit.parse(name)
+    return Circuit(circuit.name, f"a leaf in a Merkle tree of {circuit.num_leaves} leaves", circuit.record)
+
+
 _ALL = (
     Circuit("sha256:compression", "the SHA-256 compression function of 512 bits", compression_circuit),
     Circuit("sha256:512", "SHA-256 of 512 bits, padding included", hash_circuit),
+    *(
+        Circuit(f"poseidon:{arity}", f"Poseidon of {arity} elements", partial(poseidon_circuit, arity=arity))
+        for arity in CIRCUIT_ARITIES
+    ),
+    Circuit("create-label", "a label of Filecoin's stacked graph, of 37 parents", create_label_circuit),
     Circuit("sprout", "the JoinSplit of Zcash Sprout", joinsplit),
 )
 
 #: Name -> circuit, in the order to list them.
 CIRCUITS = {circuit.name: circuit for circuit in _ALL}
+
+#: Pattern -> circuits with parameters in their names.
+FAMILIES = {family.pattern: family for family in (Family(POR_PATTERN, "a leaf in a Merkle tree", _por),)}
 
 
 def is_circuit_name(text: str) -> bool:
@@ -65,10 +101,13 @@ def find_circuit(name: str) -> Circuit:
     """
     if name in CIRCUITS:
         return CIRCUITS[name]
+    for family in FAMILIES.values():
+        if name.partition(":")[0] == family.pattern.partition(":")[0]:
+            return family.find(name)
     close = difflib.get_close_matches(name, CIRCUITS, 1)
     raise InputError(
         f"there is no built-in circuit {name!r:.60}",
-        limit="possible: " + ", ".join(CIRCUITS),
+        limit="possible: " + ", ".join((*CIRCUITS, *FAMILIES)),
         remedy=(f"did you mean {close[0]}? " if close else "")
         + "for a file of this name, write ./ before it",
     )

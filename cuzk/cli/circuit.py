@@ -73,11 +73,13 @@ def _file_facts(name: str, with_hash: bool) -> dict[str, Any]:
 
 def circuit_list(as_json: JsonOption = False) -> None:
     """List the built-in circuits."""
-    from cuzk.circuits.catalogue import CIRCUITS
+    from cuzk.circuits.catalogue import CIRCUITS, FAMILIES
 
     if as_json:
         print_json(
             [{"name": one.name, "curve": one.curve, "summary": one.summary} for one in CIRCUITS.values()]
+            + [{"name": one.pattern, "curve": one.curve, "summary": one.summary} for one in FAMILIES.values()]
         )
     else:
-        print_facts({one.name: f"{one.summary} ({one.curve})" for one in CIRCUITS.values()})
+        named = {one.name: f"{one.summary} ({one.curve})" for one in CIRCUITS.values()}
+        print_facts(named | {one.pattern: f"{one.summary} ({one.curve})" for one in FAMILIES.values()})

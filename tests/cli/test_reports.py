@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import cuzk.device
-from cuzk.circuits.catalogue import CIRCUITS
+from cuzk.circuits.catalogue import CIRCUITS, FAMILIES
 from cuzk.cli import doctor, selftest
 from cuzk.cli.bench_cases import chain_circuit, random_scalars
 from cuzk.cli.options import open_device
@@ -81,9 +81,10 @@ def test_circuits_are_told_from_files_by_their_form(tmp_path: Path, monkeypatch:
 
 def test_circuits_are_listed() -> None:
     listed = support.cuzk("circuit", "list", "--json").report
-    assert [entry["name"] for entry in listed] == list(CIRCUITS)
+    assert [entry["name"] for entry in listed] == [*CIRCUITS, *FAMILIES]
     text = support.cuzk("circuit", "list").out
     assert all(f"{one.name} " in text and one.summary in text for one in CIRCUITS.values())
+    assert all(f"{pattern} " in text and one.summary in text for pattern, one in FAMILIES.items())
 
 
 def test_info_refuses_what_it_does_not_know(tmp_path: Path) -> None:

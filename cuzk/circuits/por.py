@@ -1,0 +1,179 @@
+"""Merkle inclusion as a circuit ("proof of retrievability"): a leaf is in a tree, at a public index.
+
+The tree has a base, a sub and a top arity, 2, 4 or 8 each (see cuzk.circuits.vanilla.merkle). Per level: the bits of
+the position, the siblings, the insertion of the node among them, the hash. Rows and variables are those of
+rust-fil-proofs.
+
+>>> PorCircuit.parse("por:poseidon:8-2-0:128:public")
+PorCircuit(hasher='poseidon', shape=TreeShape(base=8, sub=2, top=0), num_leaves=128, is_private=False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from cuzk.circuits.boolean import Bit, alloc_bit
+from cuzk.circuits.multipack import capacity, pack_bits, pack_into_inputs
+from cuzk.circuits.number import enforce_equal, expose, insert, number_to_bits, reversed_in_bytes
+from cuzk.circuits.poseidon import poseidon_hash
+from cuzk.circuits.sha256 import sha256
+from cuzk.circuits.vanilla.merkle import InclusionProof, PathElement, TreeShape
+from cuzk.errors import RangeError, ShapeError
+from cuzk.synthesis import ConstraintSystem, Variable
+
+__all__ = [
+    "NODE_HASHERS",
+    "POR_PATTERN",
+    "NodeHasher",
+    "PorCircuit",
+    "enforce_inclusion",
+    "path_root",
+    "sha256_node",
+]
+
+POR_PATTERN = "por:HASHER:BASE-SUB-TOP:LEAVES:public|private"
+_ARITIES = (2, 4, 8)
+#: A limit only to keep names sensible: the largest sector has 2^31 leaves.
+_MAX_LEAVES = 1 << 36
+
+#: Children as variables -> the node as a variable.
+NodeHasher = Callable[[ConstraintSystem, Sequence[Variable]], Variable]
+
+
+def sha256_node(cs: ConstraintSystem, children: Sequence[Variable]) -> Variable:
+    """SHA-256 of the children, 32 little-endian bytes each, the top two bits of the digest cleared."""
+    message = [bit for child in children for bit in reversed_in_bytes(number_to_bits(cs, child))]
+    digest = reversed_in_bytes(sha256(cs, message))
+    return pack_bits(cs, digest[: capacity(cs.curve)])
+
+
+#: Hasher, named as for trees outside the circuit -> its rows for one node.
+NODE_HASHERS: Mapping[str, NodeHasher] = {"poseidon": poseidon_hash, "sha256": sha256_node}
+
+
+def _level(
+    cs: ConstraintSystem, hasher: NodeHasher, node: Variable, arity: int, element: PathElement | None
+) -> tuple[Variable, list[Bit]]:
+    """One level: the parent of a node, and the bits of the node's position."""
+    num_bits = arity.bit_length() - 1
+    bits = [alloc_bit(cs, None if element is None else element.index >> i & 1) for i in range(num_bits)]
+    siblings = [cs.alloc(None if element is None else element.siblings[i]) for i in range(arity - 1)]
+    return hasher(cs, insert(cs, node, bits, siblings)), bits
+
+
+def path_root(
+    cs: ConstraintSystem,
+    hasher: NodeHasher,
+    leaf: Variable,
+    arities: Sequence[int],
+    path: Sequence[PathElement] | None = None,
+) -> Variable:
+    """The root that a path from a leaf leads to; the leaf's index becomes one new input (more for over 254 bits).
+
+    Args:
+        cs: The system.
+        hasher: Rows of a node.
+        leaf: Any variable.
+        arities: Of each level, from the leaves up: 2, 4 or 8.
+        path: Siblings and positions, where the system keeps values.
+
+    Raises:
+        ShapeError: An arity that is not supported; a path of another shape.
+    """
+    if not set(arities) <= set(_ARITIES):
+        raise ShapeError(f"a tree with the arities {sorted(set(arities))}", limit="2, 4 and 8")
+    if path is not None and [len(element.siblings) + 1 for element in path] != list(arities):
+        raise ShapeError(
+            "a path does not have the shape of the tree",
+            where=f"{[len(element.siblings) for element in path]} siblings",
+            limit=f"levels of {list(arities)} children",
+        )
+    index: list[Bit] = []
+    node = leaf
+    for level, arity in enumerate(arities):
+        node, bits = _level(cs, hasher, node, arity, None if path is None else path[level])
+        index += bits
+    pack_into_inputs(cs, index)
+    return node
+
+
+def enforce_inclusion(
+    cs: ConstraintSystem,
+    hasher: NodeHasher,
+    leaf: Variable,
+    root: Variable,
+    arities: Sequence[int],
+    path: Sequence[PathElement] | None = None,
+) -> None:
+    """path_root leads to this root; one row more."""
+    enforce_equal(cs, path_root(cs, hasher, leaf, arities, path), root)
+
+
+@dataclass(frozen=True)
+class PorCircuit:
+    """``por:HASHER:BASE-SUB-TOP:LEAVES:public|private``: inputs are the index and, unless private, the root.
+
+    Args:
+        hasher: Of the nodes, a key of NODE_HASHERS.
+        shape: Arities.
+        num_leaves: Leaves of the whole tree.
+        is_private: Whether the root is no input.
+    """
+
+    hasher: str
+    shape: TreeShape
+    num_leaves: int
+    is_private: bool
+
+    @classmethod
+    def parse(cls, name: str) -> PorCircuit:
+        """What a name stands for.
+
+        Raises:
+            RangeError: Not of the form, an unknown hasher, an arity that is not supported.
+            ShapeError: The leaves do not fill a tree of this shape.
+        """
+        parts = name.split(":")
+        if len(parts) != 5 or parts[0] != "por" or parts[4] not in ("public", "private"):
+            raise RangeError(f"{name!r:.60} is no Merkle inclusion", limit=POR_PATTERN)
+        _, hasher, arities, leaves, root = parts
+        if hasher not in NODE_HASHERS:
+            raise RangeError(f"unknown hasher {hasher!r:.60}", limit=", ".join(NODE_HASHERS))
+        if not (
+            leaves.isascii() and leaves.isdigit() and len(leaves) <= 12 and 0 < int(leaves) <= _MAX_LEAVES
+        ):
+            raise RangeError(f"{leaves!r:.60} is no number of leaves", limit=f"1 to {_MAX_LEAVES}")
+        shape = TreeShape.parse(arities)
+        if not {shape.base, shape.sub, shape.top} <= {0, *_ARITIES}:
+            raise RangeError(
+                f"a circuit of a tree {shape}", limit="arities 2, 4 and 8; 0 for no sub or top part"
+            )
+        shape.arities(int(leaves))
+        return cls(hasher, shape, int(leaves), root == "private")
+
+    @property
+    def name(self) -> str:
+        """The name that parse takes."""
+        root = "private" if self.is_private else "public"
+        return f"por:{self.hasher}:{self.shape}:{self.num_leaves}:{root}"
+
+    def record(self, cs: ConstraintSystem, proof: InclusionProof | None = None) -> None:
+        """Write the rows: leaf, path, root.
+
+        Args:
+            cs: An empty system over BLS12-381.
+            proof: Where it keeps values, what they come from.
+
+        Raises:
+            ShapeError: The proof is of another shape.   CurveMismatchError: The system is over another field.
+        """
+        leaf = cs.alloc(None if proof is None else proof.leaf)
+        arities = self.shape.arities(self.num_leaves)
+        computed = path_root(
+            cs, NODE_HASHERS[self.hasher], leaf, arities, None if proof is None else proof.path
+        )
+        root = cs.alloc(None if proof is None else proof.root)
+        enforce_equal(cs, computed, root)
+        if not self.is_private:
+            expose(cs, root)
