@@ -40,7 +40,7 @@ def elements(seed: int, count: int) -> list[int]:
     return [rng.randrange(BLS.r) for _ in range(count)]
 
 
-@pytest.mark.parametrize("arity", [*CIRCUIT_ARITIES, 16])
+@pytest.mark.parametrize("arity", [*CIRCUIT_ARITIES, 16, 24])
 def test_rows_of_neptune(arity: int) -> None:
     cs = ConstraintSystem(BLS)
     poseidon_circuit(cs, arity=arity)
@@ -49,7 +49,7 @@ def test_rows_of_neptune(arity: int) -> None:
 
 @pytest.mark.long
 def test_two_blocks_of_arity_36() -> None:
-    """The other large instances, and test_hash_md_circuit: 71 elements in two hashes, 2,770 rows."""
+    """The largest instance, and test_hash_md_circuit: 71 elements in two hashes, 2,770 rows."""
     cs = ConstraintSystem(BLS)
     variables = [cs.alloc() for _ in range(71)]
     first = poseidon_hash(cs, variables[:36])
