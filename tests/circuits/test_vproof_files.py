@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -137,7 +138,9 @@ def test_damaged_json_is_named() -> None:
     cases = [
         (b"{", "no JSON"),
         (b'{"sector_id": 1, "sector_id": 1}', "a key twice"),
-        (b'{"a":' + b"[" * 100_000, "no JSON"),
+        (b'{"a":' + b"[" * 100_000, "nested deeper than 64 levels"),
+        (b'{"a":"' + b"[" * 100_000 + b'"}', "is missing|is unknown"),
+        (b'{"a":"' + b'\\"[' * 1000, "no JSON"),
         (b'{"\xff": 1}', "no JSON"),
         (_edited(lambda whole: whole.pop("comm_r")), "'comm_r' is missing"),
         (_edited(lambda whole: whole.update(more=1)), "'more' is unknown"),
@@ -154,9 +157,14 @@ def test_damaged_json_is_named() -> None:
         (in_sector("inclusion_proofs", [{"data": {"Many": 1}}]), "not one known variant"),
         (in_sector("inclusion_proofs", [{"data": {}}]), "not one known variant"),
     ]
-    for text, message in cases:
-        with pytest.raises(FormatError, match=message):
-            read_post(text, "p.json")
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(1 << 20)  # as some libraries do: the parser must not lean on it
+    try:
+        for text, message in cases:
+            with pytest.raises(FormatError, match=message):
+                read_post(text, "p.json")
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def test_damaged_commit1_is_named() -> None:

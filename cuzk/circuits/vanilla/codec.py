@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,6 +77,8 @@ class OneOf:
     variants: Mapping[str, Schema]
 
 
+_MAX_DEPTH = 64  # a vanilla proof has 9 levels
+_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
 _REMEDY = "make or fetch the file of vanilla proofs again"
 
 Schema = Fixed | ListOf | Struct | OneOf
@@ -273,6 +276,23 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     return found
 
 
+def _refuse_deep(text: bytes) -> None:
+    """Refuse nesting that no vanilla proof has.
+
+    The parser's own guard is the recursion limit, and a library in the same process may have raised that beyond what
+    the stack holds: the process would die instead of raising.
+    """
+    depth = 0
+    for token in _TOKEN.finditer(text):
+        first = text[token.start()]
+        if first in b"[{":
+            depth += 1
+            if depth > _MAX_DEPTH:
+                raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
+        elif first in b"]}":
+            depth -= 1
+
+
 def from_json(schema: Schema, text: str | bytes, path: str | os.PathLike[str] | None = None) -> Any:
     """Read a whole file of JSON.
 
@@ -281,6 +301,7 @@ def from_json(schema: Schema, text: str | bytes, path: str | os.PathLike[str] | 
             names the field.
     """
     try:
+        _refuse_deep(text.encode() if isinstance(text, str) else text)
         value = json.loads(text, object_pairs_hook=_unique)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"no JSON: {error}", path=path, remedy=_REMEDY) from error
