@@ -85,17 +85,6 @@ class SumBuffers:
             last_keys=device.alloc((segments,), np.uint32),
         )
 
-    @staticmethod
-    def nbytes(group: GroupSpec, plan: SumsPlan) -> int:
-        """What allocate() takes for one plan."""
-        used = range(1, min(plan.rounds, 2) + 1)
-        rounds = sum(plan.left(r) * group.affine_bytes + 4 * plan.num_keys for r in used)
-        if used:
-            rounds += (
-                8 * plan.left(1) + plan.pair_grid * plan.pair_block * plan.chunk * group.affine_bytes // 2
-            )
-        return rounds + plan.num_segments * (2 * group.xyzz_bytes + 8)
-
 
 def sum_by_key(
     device: Device, group: GroupSpec, plan: SumsPlan, keyed: KeyedPoints, buffers: SumBuffers, sums: Array

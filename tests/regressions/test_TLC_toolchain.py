@@ -210,7 +210,7 @@ _WITH_OPTIONS = """
         if not name.startswith("tiny_"):
             case = lambda device, n: field_cases(device, field, n)
             assert not compare(case, gpu, cpu, 257), name
-    if "--device-debug" not in sys.argv:  # there the primitives' test kernel calls lambdas, and calls keep no carry
+    if "--device-debug" not in sys.argv:  # it differs there, likely by its calls of lambdas
         assert not compare(word_cases, gpu, cpu, 257)
     print("same")
 """
