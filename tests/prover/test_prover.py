@@ -262,7 +262,10 @@ def test_fork_is_refused() -> None:
 
 
 def test_events_explain_the_time() -> None:
-    """One event per phase, all under `prove`, with less than 3% unexplained, and the operations on emu."""
+    """One event per phase, all under `prove`, with less than 3% unexplained, and the operations on emu.
+
+    In processor time: on a busy machine another program may run for a whole time slice between two phases.
+    """
     load = workload("random", "bls12_381", 60, 1)
     recorder = Recorder()
     Prover(key(load), device("emu"), recorder=recorder).prove(load.witness)
@@ -272,8 +275,7 @@ def test_events_explain_the_time() -> None:
     assert [event.phase for event in children] == [
         "synthesis", "ntt_msm_h", "prep_msm", "batch_add", "tail_msm", "b_g2_msm", "proof_assembly", "self_check",
     ]  # fmt: skip
-    explained = sum(event.duration_ns for event in children)
-    assert explained >= 0.97 * root.duration_ns
+    assert sum(event.cpu_ns for event in children) >= 0.97 * root.cpu_ns
     assert events["ntt_h"].counts["fr_mul"] > 0
     assert events["b_g2_msm"].counts["ec_madd"] > 0
     assert root.build_key == device("emu").build_key

@@ -113,10 +113,10 @@ def test_fil_01_files_cut_at_every_byte(curve_name: str, tmp_path: Path) -> None
             cuts = {*range(1200), *edges, len(whole) - 1} & cuts
         for cut in sorted(cuts, reverse=True):
             os.truncate(path, cut)
-            start = time.perf_counter()
+            start = time.process_time()
             with pytest.raises(CuzkError):
                 read(path)
-            assert time.perf_counter() - start < _TOO_LONG
+            assert time.process_time() - start < _TOO_LONG
         assert {entry.name for entry in tmp_path.iterdir() if entry.suffix == ".part"} == set()
 
 

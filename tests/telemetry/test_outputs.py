@@ -176,7 +176,7 @@ def test_a_sleeping_phase_reads_its_sleep() -> None:
     with recorder.phase("synthesis"):
         time.sleep(0.05)
     # A loaded machine may wake it late, never early.
-    assert 50 * MS <= recorder.events[0].duration_ns < 500 * MS
+    assert 50 * MS <= recorder.events[0].duration_ns < 5000 * MS
 
 
 def test_the_memory_monitor_samples_and_keeps_the_peak(tmp_path: Path) -> None:
