@@ -87,8 +87,8 @@ class Instances:
         input_base: Shape (n,) uint64. Number of the first own input; ONE is 0.
         hint_base: Shape (n,) uint64. First hint.
         bindings: Shape (n, num_bound) int32. Variables of the circuit.
-        level: Shape (n,) uint32. 0 where hints and given inputs suffice, else 1 + the largest level of an instance that makes
-            a bound variable.
+        level: Shape (n,) uint32. 0 where hints and given inputs suffice, else 1 + the largest level of an instance
+            that makes a bound variable.
     """
 
     row_base: IntArray
