@@ -18,7 +18,7 @@ A variable is a plain int, so that millions of them cost no objects: auxiliary i
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -38,7 +38,7 @@ Variable: TypeAlias = int
 #: Input 0, whose value is 1.
 ONE: Variable = -1
 
-_VALUES_REMEDY = "make the constraint system with_values=True and give every variable its value"
+_VALUES_REMEDY = "make the constraint system with_values=True and give every variable its value, or hints"
 _VARIABLE_REMEDY = "use only variables that this constraint system has allocated"
 
 
@@ -149,6 +149,8 @@ class ConstraintSystem:
     Args:
         curve: Whose Fr.
         with_values: Whether variables get values; without, the rows alone are recorded.
+        hints: Values of the variables that are allocated without one, in order of their allocation; implies
+            with_values.
         with_templates: Whether sub-circuits are recorded once and copied; the rows are the same. Never done where
             values are kept.
         templates: What another system has recorded of sub-circuits, to share it.
@@ -164,6 +166,7 @@ class ConstraintSystem:
         "_b",
         "_c",
         "_coefficients",
+        "_hints",
         "_index_of",
         "_num_aux",
         "_num_inputs",
@@ -178,10 +181,13 @@ class ConstraintSystem:
         curve: Curve,
         *,
         with_values: bool = False,
+        hints: Iterable[int] | None = None,
         with_templates: bool = True,
         templates: dict[object, object] | None = None,
     ) -> None:
         self.curve = curve
+        with_values = with_values or hints is not None
+        self._hints = iter(() if hints is None else hints)
         self.templates: dict[object, object] | None = None
         if with_templates and not with_values:
             self.templates = {} if templates is None else templates
@@ -212,15 +218,15 @@ class ConstraintSystem:
         """A new auxiliary variable.
 
         Args:
-            value: Its value, taken mod r; not used where the system keeps no values.
+            value: Its value, taken mod r, instead of the next hint; not used where the system keeps no values.
 
         Raises:
-            ShapeError: The system keeps values and none is given.
+            ShapeError: The system keeps values, none is given and no hint is left.
         """
         variable = self._num_aux
         if self.aux is not None:
             if value is None:
-                raise ShapeError(f"auxiliary variable {variable} has no value", remedy=_VALUES_REMEDY)
+                value = self._next_hint(f"auxiliary variable {variable}")
             self.aux.append(value % self.curve.r)
         self._num_aux = variable + 1
         return variable
@@ -230,10 +236,15 @@ class ConstraintSystem:
         number = self._num_inputs
         if self.inputs is not None:
             if value is None:
-                raise ShapeError(f"input {number} has no value", remedy=_VALUES_REMEDY)
+                value = self._next_hint(f"input {number}")
             self.inputs.append(value % self.curve.r)
         self._num_inputs = number + 1
         return -1 - number
+
+    def _next_hint(self, what: str) -> int:
+        for value in self._hints:
+            return value
+        raise ShapeError(f"{what} has no value", where="all hints are used", remedy=_VALUES_REMEDY)
 
     def enforce(
         self, a: Mapping[Variable, int], b: Mapping[Variable, int], c: Mapping[Variable, int]
@@ -309,8 +320,14 @@ class ConstraintSystem:
         """The values of all variables, in the order of r1cs().
 
         Raises:
-            ShapeError: The system keeps no values.
+            ShapeError: The system keeps no values, or hints are left.
         """
         if self.aux is None or self.inputs is None:
             raise ShapeError("a constraint system without values has no witness", remedy=_VALUES_REMEDY)
+        for _ in self._hints:
+            raise ShapeError(
+                "there are more hints than variables that take one",
+                where=f"after {self._num_inputs} inputs and {self._num_aux} auxiliary variables",
+                remedy="give the hints of this circuit, one per variable allocated without a value",
+            )
         return Witness.from_ints(self.curve, self.inputs + self.aux)

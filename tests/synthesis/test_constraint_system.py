@@ -131,3 +131,15 @@ def test_what_is_refused() -> None:
         cs.enforce({ONE: 1}, {variable: 1}, {})
         with pytest.raises(ShapeError, match="never allocated"):
             cs.r1cs()
+
+
+def test_hints_are_the_values_of_what_is_allocated_without() -> None:
+    cs = ConstraintSystem(TOY, hints=[TOY.r + 3, 4, 5])
+    assert [cs.alloc(), cs.alloc_input(), cs.alloc(7)] == [0, -2, 1]
+    with pytest.raises(ShapeError, match="more hints than variables"):
+        cs.witness()
+    cs = ConstraintSystem(TOY, hints=iter([3, 4]))
+    cs.alloc(), cs.alloc_input()
+    assert cs.witness().to_ints() == [1, 4, 3]
+    with pytest.raises(ShapeError, match="auxiliary variable 1 has no value"):
+        cs.alloc()
