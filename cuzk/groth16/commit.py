@@ -64,7 +64,9 @@ def commit_h(
         commit = _Commit(resident, variants, resident.plan.msm_h_bytes)
         commit.launch(query, h)
         meanwhile()
-        return commit.total(query)
+        total = commit.total(query)
+    recorder.show(sum_h=total)
+    return total
 
 
 def commit_witness(
@@ -109,6 +111,7 @@ def commit_witness(
         _tag(span, [query])
         commit.launch(query, scalars[query.name])
         result.points[query.name] = commit.total(query)
+    recorder.show(**{f"sum_{name}": point for name, point in result.points.items()})
     return result
 
 

@@ -63,6 +63,7 @@ def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Rows:
             spmv(device, curve, resident.c, w, n, out=abc[2])
         else:
             fr_mul(device, curve, abc[0], abc[1], out=abc[2])
+    recorder.show(a=abc[0], b=abc[1], c=abc[2])
     return abc
 
 

@@ -153,6 +153,7 @@ class Prover:
             for job in jobs:
                 with recorder.phase("ntt_h", quotient=self.key.h_form):
                     h = quotient(resident, abcs.pop(0))
+                recorder.show(**{f"h_{self.key.h_form}": h})
                 sums_h.append(commit_h(resident, h, self.variants, recorder, job.meanwhile))
                 del h  # its memory is wanted by the next circuit, and by the lists of the next phase
         with self.device.label("commit"):

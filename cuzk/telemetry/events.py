@@ -141,6 +141,7 @@ class _Context:
     build_key: str | None = None
     counters: Callable[[], Mapping[str, int]] | None = None
     sync: Callable[[], None] | None = None
+    viewer: Callable[[str, Any], None] | None = None
 
 
 def process_usage() -> tuple[int, int]:
@@ -229,7 +230,8 @@ class Recorder:
             **context: Any of job, partition, device, stream, variants, build_key; `counters`, a function that
                 returns the device's running totals (differences over a span are booked on its event); `sync`,
                 a function that waits for the device, called before each clock reading so that a phase holds
-                the kernels it launched (without it, asynchronous work is booked where the host waits).
+                the kernels it launched (without it, asynchronous work is booked where the host waits); `viewer`,
+                which `show` hands intermediate values to.
 
         Returns:
             A view; this recorder is left as it was.
@@ -251,6 +253,15 @@ class Recorder:
         """Finished events, in order of their end.  A copy."""
         with self._store.lock:
             return list(self._store.events)
+
+    def show(self, **values: Any) -> None:
+        """Hand intermediate values, by name, to the context's `viewer`: comparisons of two settings ask for them.
+
+        Nothing happens without one.  A value is overwritten later, so a viewer copies what it keeps.
+        """
+        if self._context.viewer is not None:
+            for name, value in values.items():
+                self._context.viewer(name, value)
 
     def advance(self, share: float) -> None:
         """Say how much of the innermost phase that is open on this thread is done, 0 to 1.
