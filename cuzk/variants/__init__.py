@@ -1,0 +1,12 @@
+"""The registry of optimisation variants: every choice that changes how a proof is made, never which proof.
+
+A row exists only for code that exists.  Each names the phase it acts in, its values, what it promises, what
+it gains by forecast (written before a measurement), and the event tag by which a run proves that it acted.
+The promise common to all: with the same inputs and blinding, every value gives the same proof bytes.
+"""
+
+from cuzk.variants.model import Variant
+from cuzk.variants.rows import VARIANTS
+from cuzk.variants.settings import chosen, defaults, parse_setting, resolve
+
+__all__ = ["VARIANTS", "Variant", "chosen", "defaults", "parse_setting", "resolve"]
