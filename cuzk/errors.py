@@ -16,6 +16,9 @@
     |   +-- LaunchError                     a kernel does not start or dies
     |   +-- OutOfMemoryError                a buffer does not fit the device
     |   +-- KernelFault                     a kernel wrote its fault word: kernel, code, index
+    +-- EngineError (also RuntimeError)     a daemon or its worker cannot go on      exit code 3
+    |   +-- BusyError                       the queue is full: submit later
+    |   +-- CancelledError                  stopped at a phase boundary, as asked
     +-- InternalError                       one of our own invariants failed       exit code 3
 
     SecurityWarning (UserWarning)           the result is correct, the secrecy or soundness is not
@@ -38,10 +41,13 @@ from __future__ import annotations
 import os
 
 __all__ = [
+    "BusyError",
+    "CancelledError",
     "CompileError",
     "CurveMismatchError",
     "CuzkError",
     "DeviceError",
+    "EngineError",
     "FormatError",
     "InputError",
     "InternalError",
@@ -206,6 +212,22 @@ class KernelFault(DeviceError):
         words = f" ({meaning})" if meaning else ""
         super().__init__(f"kernel {kernel} reported fault {code}{words} at index {index}")
         self.args = (kernel, code, index, meaning)  # so that a pickled fault can be rebuilt
+
+
+class EngineError(CuzkError, RuntimeError):
+    """A proving engine, or a process of it, cannot do what it was asked to."""
+
+    usual_remedy = "see the daemon's log and `cuzk status`"
+
+
+class BusyError(EngineError):
+    """More is queued than the limits allow; nothing was accepted."""
+
+    usual_remedy = "submit again later"
+
+
+class CancelledError(EngineError):
+    """Work was stopped at a phase boundary because someone asked for it."""
 
 
 class InternalError(CuzkError):

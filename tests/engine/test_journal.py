@@ -1,0 +1,151 @@
+"""What a daemon's disk holds: a job lost, proven twice or ended twice would show here."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from cuzk.engine.jobs import Job, JobRequest, JobState, PayloadForm, Priority
+from cuzk.engine.journal import Journal
+from cuzk.errors import EngineError, FormatError
+
+
+def request(name: str = "", partitions: int = 2, payload: bytes = b"data") -> JobRequest:
+    return JobRequest(
+        "porep:2KiB", partitions, payload, PayloadForm.VANILLA, Priority.HIGH, name, tags=(("sector", "7"),)
+    )
+
+
+def accepted(journal: Journal, name: str = "", partitions: int = 2) -> Job:
+    job, is_new = journal.accept(request(name, partitions))
+    assert is_new
+    return job
+
+
+def test_a_job_is_there_after_the_daemon_is_gone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, clock=lambda: 5.0)
+    job = accepted(journal, "mine")
+    assert journal.record_proof("mine", 1, b"p1")
+    journal.close()
+    (again,) = Journal(tmp_path).unfinished()
+    assert (again.id, again.seq, again.priority, again.submitted) == ("mine", job.seq, Priority.HIGH, 5.0)
+    assert again.proofs == {1: b"p1"}
+    assert [task.partition for task in again.tasks] == [0]
+    assert again.payload_path.read_bytes() == b"data"
+    assert again.tags == (("sector", "7"),)
+
+
+def test_one_name_is_one_job(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    first = accepted(journal, "mine")
+    again, is_new = journal.accept(request("mine", payload=b"other"))
+    assert not is_new
+    assert again.seq == first.seq
+    assert again.payload_path.read_bytes() == b"data"
+    assert len(list((tmp_path / "payloads").iterdir())) == 1
+
+
+def test_names_are_made_where_none_is_given(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    assert len({accepted(journal).id for _ in range(5)}) == 5
+
+
+def test_a_proof_counts_once_and_only_of_a_job_that_goes_on(tmp_path: Path) -> None:
+    journal = Journal(tmp_path)
+    job = accepted(journal, "mine")
+    assert journal.record_proof("mine", 0, b"a")
+    assert not journal.record_proof("mine", 0, b"b")
+    assert not journal.record_proof("nobody", 0, b"b")
+    assert journal.finish(job, JobState.CANCELLED)
+    assert not journal.record_proof("mine", 1, b"b")
+    found = journal.find("mine")
+    assert found is not None
+    assert found.proofs == {0: b"a"}
+    assert found.proof == b""
+
+
+def test_a_job_ends_once_and_its_payload_goes(tmp_path: Path) -> None:
+    journal = Journal(tmp_path, clock=lambda: 9.0)
+    job = accepted(journal, "mine", 1)
+    journal.record_proof("mine", 0, b"proof")
+    job.add_time("gpu", 2.5)
+    assert journal.finish(job, JobState.DONE)
+    assert not journal.finish(job, JobState.FAILED, "too late")
+    found = journal.find("mine")
+    assert found is not None
+    assert (found.state, found.error, found.finished, found.times_ms) == (
+        JobState.DONE,
+        "",
+        9.0,
+        {"gpu": 2.5},
+    )
+    assert found.proof == b"proof"
+    assert not found.payload_path.exists()
+    assert journal.unfinished() == []
+    assert journal.totals() == {JobState.DONE: 1}
+
+
+def test_results_are_bounded_in_number_and_age(tmp_path: Path) -> None:
+    now = [0.0]
+    journal = Journal(tmp_path, clock=lambda: now[0])
+    for i in range(6):
+        now[0] = float(i)
+        journal.finish(accepted(journal, f"job{i}"), JobState.DONE)
+    open_one = accepted(journal, "open")
+    assert journal.prune(most=4, max_age_s=100) == 2
+    assert journal.prune(most=4, max_age_s=2) == 1
+    assert [name for name in ("job0", "job1", "job2", "job3", "job5") if journal.find(name)] == [
+        "job3",
+        "job5",
+    ]
+    assert journal.find(open_one.id) is not None
+    assert journal.prune(most=0, max_age_s=100) == 3
+
+
+def test_a_payload_without_a_job_is_removed(tmp_path: Path) -> None:
+    """A kill between the payload's write and the row's leaves a file that nothing refers to."""
+    journal = Journal(tmp_path)
+    kept = accepted(journal, "mine")
+    (tmp_path / "payloads" / "stray").write_bytes(b"x" * 1000)
+    journal.close()
+    Journal(tmp_path)
+    assert list((tmp_path / "payloads").iterdir()) == [kept.payload_path]
+
+
+def test_two_daemons_do_not_share_a_folder(tmp_path: Path) -> None:
+    first = Journal(tmp_path)
+    with pytest.raises(EngineError, match="other daemon"):
+        Journal(tmp_path)
+    first.close()
+    Journal(tmp_path).close()
+
+
+def test_another_version_is_named(tmp_path: Path) -> None:
+    Journal(tmp_path).close()
+    with sqlite3.connect(tmp_path / "journal.sqlite") as db:
+        db.execute("PRAGMA user_version = 9")
+    db.close()
+    with pytest.raises(FormatError, match="version 9"):
+        Journal(tmp_path)
+
+
+def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").write_bytes(b"no database" * 1000)
+    with pytest.raises(FormatError, match="damaged"):
+        Journal(tmp_path)
+
+
+def test_a_full_disk_accepts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(tmp_path)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("cuzk.engine.journal.os.fsync", full)
+    with pytest.raises(EngineError, match="free disk space"):
+        journal.accept(request("mine"))
+    monkeypatch.undo()
+    assert journal.find("mine") is None
+    assert list((tmp_path / "payloads").iterdir()) == []
