@@ -16,9 +16,9 @@ import numpy.typing as npt
 from cuzk.curves import GroupSpec
 from cuzk.device.base import Array, Device
 from cuzk.errors import InternalError, RangeError, ShapeError
-from cuzk.ops.plan_msm import MsmPlan, plan_msm, wide_shape
+from cuzk.ops.msm_context import MsmBuffers, MsmContext
+from cuzk.ops.plan_msm import MsmPlan, plan_msm
 from cuzk.ops.points import (
-    alloc_points,
     alloc_xyzz,
     check_indices_shape,
     check_points_shape,
@@ -27,7 +27,7 @@ from cuzk.ops.points import (
     normalize,
 )
 from cuzk.ops.scan import exclusive_scan
-from cuzk.ops.sums import KeyedPoints, SumBuffers, sum_by_key
+from cuzk.ops.sums import KeyedPoints, sum_by_key
 
 __all__ = ["PendingMsm", "combine_windows", "launch_msm", "msm"]
 
@@ -67,20 +67,6 @@ class PendingMsm:
                 )
                 self.sums = None
         return self._result.copy()
-
-
-@dataclass
-class _Buffers:
-    """Memory of a pass, reused by the next."""
-
-    digits: Array
-    entries: Array
-    offsets: Array
-    sums: Array
-    buckets: Array
-    line_entries: Array
-    line_offsets: Array
-    scratch: SumBuffers
 
 
 def msm(
@@ -145,8 +131,12 @@ def launch_msm(
     scalar_bits: int | None = None,
     memory_bytes: int | None = None,
     plan: MsmPlan | None = None,
+    context: MsmContext | None = None,
 ) -> PendingMsm:
-    """Launch the kernels of msm() without waiting for them; same arguments and errors, except KernelFault."""
+    """Launch the kernels of msm() without waiting for them; same arguments and errors, except KernelFault.
+
+    Besides, `context` is what to work in, of this device and group; memory of its own where None.
+    """
     n = _check_terms(group, bases, scalars, indices, gather_scalars)
     if plan is None:
         # Parameters are checked for an empty sum too.
@@ -160,7 +150,7 @@ def launch_msm(
         raise InternalError(f"a plan for {plan.n} terms comes with {n} terms or with other parameters")
     if n == 0:
         return PendingMsm(device, group, None, 0, 0)
-    run = _Run(device, group, made, bases, scalars, indices, gather_scalars)
+    run = _Run(device, group, made, bases, scalars, indices, gather_scalars, context)
     return PendingMsm(device, group, run.bit_sums(), made.num_windows * made.window_bits, 1)
 
 
@@ -197,12 +187,13 @@ class _Run:
     scalars: Array
     indices: Array | None
     gather_scalars: bool
+    context: MsmContext | None
 
     def bit_sums(self) -> Array:
         """Launch every pass; return the sum of each bit of each window, XYZZ form."""
         device, plan = self.device, self.plan
         lines = alloc_xyzz(device, self.group, plan.num_windows * plan.lines_per_window)
-        buffers = self._allocate()
+        buffers = (self.context or MsmContext(device, self.group)).prepare(plan)
         for first in range(0, plan.num_windows, plan.windows_per_pass):
             windows = min(plan.windows_per_pass, plan.num_windows - first)
             self._sort(buffers, first, windows)
@@ -217,29 +208,7 @@ class _Run:
         )  # fmt: skip
         return bits
 
-    def _allocate(self) -> _Buffers:
-        """Memory of a pass, and the lists of lines, which are the same for every pass."""
-        device, plan, windows = self.device, self.plan, self.plan.windows_per_pass
-        keys, places = windows * plan.buckets_per_window, windows * plan.line_places_per_window
-        buffers = _Buffers(
-            digits=device.alloc((windows * plan.n,), np.uint32),
-            entries=device.alloc((windows * plan.n,), np.uint32),
-            offsets=device.alloc((keys + 1,), np.uint32),
-            sums=alloc_xyzz(device, self.group, keys),
-            buckets=alloc_points(device, self.group, keys),
-            line_entries=device.alloc((places,), np.uint32),
-            line_offsets=device.alloc((windows * plan.lines_per_window + 1,), np.uint32),
-            scratch=SumBuffers.allocate(device, self.group, (plan.buckets, plan.lines)),
-        )
-        grid, block = wide_shape(places, device.limits)
-        device.launch(
-            f"msm_line_list_{self.group.curve.name}_fr", grid=grid, block=block,
-            entries=buffers.line_entries, offsets=buffers.line_offsets, num_windows=windows,
-            window_bits=plan.window_bits, low_bits=plan.low_bits,
-        )  # fmt: skip
-        return buffers
-
-    def _sort(self, buffers: _Buffers, first: int, windows: int) -> None:
+    def _sort(self, buffers: MsmBuffers, first: int, windows: int) -> None:
         """Digits of windows first .. first + windows - 1, and the list of points by bucket."""
         device, plan, curve = self.device, self.plan, self.group.curve
         keys = windows * plan.buckets_per_window
@@ -260,7 +229,7 @@ class _Run:
             n=plan.n, num_bases=int(self.bases.shape[0]), window_bits=plan.window_bits, num_windows=windows,
         )  # fmt: skip
 
-    def _add(self, buffers: _Buffers, windows: int, lines: Array) -> None:
+    def _add(self, buffers: MsmBuffers, windows: int, lines: Array) -> None:
         """The sums of all columns and rows of the windows' buckets."""
         device, group, plan = self.device, self.group, self.plan
         keys = windows * plan.buckets_per_window

@@ -34,7 +34,13 @@ def sum_bytes(n: int, group: GroupSpec, limits: DeviceLimits) -> int:
 
 
 def plan_msm_within(
-    n: int, group: GroupSpec, limits: DeviceLimits, workspace: int, *, window_bits: int | None = None
+    n: int,
+    group: GroupSpec,
+    limits: DeviceLimits,
+    workspace: int,
+    *,
+    window_bits: int | None = None,
+    rounds: int | None = None,
 ) -> MsmPlan:
     """Cut a multi-scalar multiplication so that all its arrays fit a workspace.
 
@@ -44,6 +50,7 @@ def plan_msm_within(
         limits: The device.
         workspace: Bytes.
         window_bits: As for plan_msm().
+        rounds: As for plan_msm(), as far as there is room for them.
 
     Returns:
         A plan with rounds of affine additions where half of the workspace is left beside their products, else
@@ -57,11 +64,10 @@ def plan_msm_within(
     bits = group.curve.fr.bits + 1
     borders = border_bytes(bits * n, group, limits)
     pairs = pair_bytes(group, limits)
-    if limits.gpu_like and workspace - borders >= 2 * pairs:
+    if rounds != 0 and (limits.gpu_like or rounds) and workspace - borders >= 2 * pairs:
+        memory = workspace - borders - pairs
         try:
-            return plan_msm(
-                n, group, limits, window_bits=window_bits, memory_bytes=workspace - borders - pairs
-            )
+            return plan_msm(n, group, limits, window_bits=window_bits, rounds=rounds, memory_bytes=memory)
         except OutOfMemoryError:  # with fixed windows: their buckets want all of it
             pass
     return plan_msm(

@@ -17,7 +17,7 @@ from cuzk.ops.plan_sums import SumsPlan, slot_bytes
 from cuzk.ops.points import alloc_points, alloc_xyzz
 from cuzk.ops.scan import exclusive_scan
 
-__all__ = ["KeyedPoints", "SumBuffers", "halve", "sum_by_key"]
+__all__ = ["KeyedPoints", "SumBuffers", "SumSizes", "halve", "sum_by_key"]
 
 #: Marks an entry whose opposite point is meant.
 _SIGN = 1 << 31
@@ -47,6 +47,40 @@ class KeyedPoints:
 
 
 @dataclass(frozen=True)
+class SumSizes:
+    """Lengths of the scratch of sum_by_key.
+
+    Attributes:
+        rounds: Rounds that have results of their own: 0, 1, or 2 for any more, which take turns.
+        left_odd, left_even: Most points after an odd and after an even round; 0 where there is none.
+        keys, segments: Most keys and most pieces.
+        products: Denominators' products of all threads.
+    """
+
+    rounds: int
+    left_odd: int
+    left_even: int
+    keys: int
+    segments: int
+    products: int
+
+    @classmethod
+    def of(cls, plans: Iterable[SumsPlan]) -> SumSizes:
+        """What suffices for each of some plans."""
+        plans = list(plans)
+        rounds = min(max(plan.rounds for plan in plans), 2)
+        threads = max(plan.pair_grid * plan.pair_block * plan.chunk for plan in plans)
+        return cls(
+            rounds=rounds,
+            left_odd=max(plan.left(1) for plan in plans) if rounds else 0,
+            left_even=max(plan.left(2) for plan in plans) if rounds > 1 else 0,
+            keys=max(plan.num_keys for plan in plans),
+            segments=max(plan.num_segments for plan in plans),
+            products=threads if rounds else 0,
+        )
+
+
+@dataclass(frozen=True)
 class SumBuffers:
     """Scratch of sum_by_key, reused by every call whose plan it was made for.
 
@@ -69,20 +103,21 @@ class SumBuffers:
     @classmethod
     def allocate(cls, device: Device, group: GroupSpec, plans: Iterable[SumsPlan]) -> SumBuffers:
         """Memory that suffices for each of some plans."""
-        plans = list(plans)
-        used = range(1, min(max(plan.rounds for plan in plans), 2) + 1)
-        left = {r: max(plan.left(r) for plan in plans) for r in (1, 2)}
-        keys, segments = max(plan.num_keys for plan in plans), max(plan.num_segments for plan in plans)
-        threads = max(plan.pair_grid * plan.pair_block * plan.chunk for plan in plans) if used else 0
+        return cls.of_sizes(device, group, SumSizes.of(plans))
+
+    @classmethod
+    def of_sizes(cls, device: Device, group: GroupSpec, sizes: SumSizes) -> SumBuffers:
+        """Memory of given sizes."""
+        left = (sizes.left_odd, sizes.left_even)[: sizes.rounds]
         return cls(
-            points=tuple(alloc_points(device, group, left[r]) for r in used),
-            offsets=tuple(device.alloc((keys + 1,), np.uint32) for _ in used),
-            pairs=device.alloc((left[1] if used else 0,), np.uint64),
-            products=device.alloc((threads, group.affine_bytes // 16), np.uint64),
-            heads=alloc_xyzz(device, group, segments),
-            tails=alloc_xyzz(device, group, segments),
-            first_keys=device.alloc((segments,), np.uint32),
-            last_keys=device.alloc((segments,), np.uint32),
+            points=tuple(alloc_points(device, group, count) for count in left),
+            offsets=tuple(device.alloc((sizes.keys + 1,), np.uint32) for _ in left),
+            pairs=device.alloc((sizes.left_odd,), np.uint64),
+            products=device.alloc((sizes.products, group.affine_bytes // 16), np.uint64),
+            heads=alloc_xyzz(device, group, sizes.segments),
+            tails=alloc_xyzz(device, group, sizes.segments),
+            first_keys=device.alloc((sizes.segments,), np.uint32),
+            last_keys=device.alloc((sizes.segments,), np.uint32),
         )
 
 

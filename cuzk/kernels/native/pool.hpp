@@ -18,14 +18,18 @@ namespace cuzk {
 class Pool {
   public:
     /// body(worker, block) for every block in [0, count), on `threads` threads, the caller among them.
-    /// Launches from several callers queue up.
+    /// Launches from several callers queue up for the workers; those that need none run at once, side by side.
     void run(unsigned count, unsigned threads, const std::function<void(unsigned, unsigned)>& body) {
-        std::lock_guard<std::mutex> one_launch(launch_);
         if (owner_ != getpid()) throw std::runtime_error("the cpu device was used before fork; open it in the child");
         threads = threads < 1 ? 1 : threads;
         if (threads > count) threads = count ? count : 1;
+        if (threads == 1) {
+            for (unsigned block = 0; block < count; ++block) body(0, block);
+            return;
+        }
+        std::lock_guard<std::mutex> one_launch(launch_);
         grow(threads - 1);
-        if (threads > 1) keep_off_callers_core();
+        keep_off_callers_core();
         {
             std::lock_guard<std::mutex> lock(mutex_);
             body_ = &body;
