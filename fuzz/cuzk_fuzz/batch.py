@@ -32,17 +32,24 @@ class Scope:
         kernels: Kernels that exist where the batches will run.
         small: Keep cases small: the emulator runs hundreds of times slower than the cpu.
         cases: Most cases of one batch of single operations.
+        device: Kind of the device; it decides which variants can be chosen.
+        log_large: log2 of the longest inputs of checks that are exact at any size.
+        heavy: Whether settings that cost seconds a case may be drawn.
     """
 
     kernels: frozenset[str]
     small: bool = False
     cases: int = 4096
+    device: str = "cpu"
+    log_large: int = 10
+    heavy: bool = False
 
     @classmethod
-    def of(cls, device: Device) -> Scope:
+    def of(cls, device: Device, *, log_large: int | None = None, heavy: bool = False) -> Scope:
         """The scope that suits a device."""
-        slow = device.kind == "emu"
-        return cls(frozenset(device.kernels), small=slow, cases=512 if slow else 4096)
+        cases, usual = {"emu": (512, 8), "cuda": (1 << 16, 18)}.get(device.kind, (4096, 11))
+        kernels = frozenset(device.kernels)
+        return cls(kernels, device.kind == "emu", cases, device.kind, log_large or usual, heavy)
 
 
 class Batch(ABC):
@@ -109,6 +116,16 @@ class Batch(ABC):
     def words_per_element(self) -> int:
         """Words of a row that belong to one element, for naming the place of a difference."""
         return 1
+
+    @property
+    def variant(self) -> str:
+        """Settings of optimisation variants other than the defaults, such as "D4=8"; part of a bucket's name."""
+        return ""
+
+    def divergence(self, element: int) -> str:
+        """What the first element that differs is: part of a bucket's name, so the same for all inputs."""
+        del element
+        return ""
 
 
 def mismatches(answers: Rows, expected: Rows) -> list[int]:

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from cuzk_oracles import edge_values
 
-from cuzk.curves import FieldSpec
+from cuzk.curves import Curve, FieldSpec
 
 T = TypeVar("T")
 
@@ -149,3 +149,9 @@ def row_ids(row: Sequence[tuple[int, int]], num_columns: int, r: int) -> tuple[s
         "M.minus_one": any(coefficient == r - 1 for _, coefficient in row),
     }
     return tuple(edge_id for edge_id, holds in named.items() if holds)
+
+
+@functools.cache
+def rejected_groups(curve: Curve) -> dict[str, list[int]]:
+    """Numbers that no operation may take for a scalar, by id."""
+    return by_class(edge_values.rejected_scalars(curve.r, curve.fr.limbs))

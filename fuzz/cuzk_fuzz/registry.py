@@ -11,16 +11,20 @@ from cuzk_oracles.registry import family
 
 from cuzk_fuzz.batch import Batch, Scope
 from cuzk_fuzz.choices import Choices
+from cuzk_fuzz.settings import HEAVY, setting_ids
 from cuzk_fuzz.targets.batch_add import BatchAddBatch
 from cuzk_fuzz.targets.digits import DigitsBatch
 from cuzk_fuzz.targets.field import FieldBatch, Fp2Batch
+from cuzk_fuzz.targets.fixed_base import FixedBaseBatch
 from cuzk_fuzz.targets.groth16 import ProofBatch
+from cuzk_fuzz.targets.identities import INPUTS, RELATIONS, IdentityBatch
 from cuzk_fuzz.targets.msm import MsmBatch
 from cuzk_fuzz.targets.ntt import NttBatch
 from cuzk_fuzz.targets.point import PointBatch
 from cuzk_fuzz.targets.readers import DAMAGES, ReadersBatch
 from cuzk_fuzz.targets.spmv import SpmvBatch
 from cuzk_fuzz.targets.vec import VecBatch
+from cuzk_fuzz.targets.word import WordBatch
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ _EXTENDED = {
 TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
+        Target("word", WordBatch, ("word",)),
         Target("field", FieldBatch, ("field",), {"A.overlap_*": "refused above the kernels; covered by vec"}),
         Target("fp2", Fp2Batch, ("fp2",), _NO_FULL_FIELD),
         Target(
@@ -105,13 +110,16 @@ TARGETS: dict[str, Target] = {
         Target("digits", DigitsBatch, ("digits", "sort"), _LARGE),
         Target("msm", MsmBatch, ("msm",), {**_LARGE, **_EXTENDED}),
         Target("batch_add", BatchAddBatch, ("batch_add",), {**_LARGE, **_EXTENDED}),
+        Target("fixed_base", FixedBaseBatch, ("fixed_base",), _LARGE),
+        Target("identities", IdentityBatch, (), own_ids=(*RELATIONS, *INPUTS)),
         Target(
             "groth16",
             ProofBatch,
             ("groth16",),
-            {"K.reject.*": "refused by witness and blinding; covered by msm",
+            {**HEAVY, "K.reject.*": "refused by witness and blinding; covered by msm",
              **{f"K.{name}": "a distribution of a whole vector; covered by msm"
                 for name in ("all_equal", "one_bucket", "bits_*", "uniform", "edges")}},
+            own_ids=setting_ids(),
         ),
         Target("readers", ReadersBatch, ("formats",), own_ids=DAMAGES, needs_device=False),
     )

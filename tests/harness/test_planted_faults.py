@@ -19,6 +19,7 @@ from tests.harness.support import Fault, FaultyDevice, campaign_on, flip
 
 #: Target, kernel that goes wrong, output that it spoils.
 SPOILED = (
+    ("word", "word_op_u32", "carry_out"),
     ("field", "field_op_", "dst"),
     ("fp2", "fp2_op_", "dst"),
     ("point", "point_op_", "dst"),
@@ -34,10 +35,14 @@ SPOILED = (
     ("msm", "msm_bit_sums", "bits"),
     ("msm", "msm_combine", "result"),
     ("batch_add", "batch_add", "partials"),
+    ("fixed_base", "fixed_base_mul", "dst"),
+    ("identities", "ntt_dif_pass", "dst"),
+    ("identities", "msm_combine", "result"),
     ("groth16", "spmv_rows", "out"),
     ("groth16", "fixed_base_mul", "dst"),
 )
-_CASES = {"field": 200_000, "fp2": 100_000, "point": 4000, "vec": 60_000, "ntt": 600, "spmv": 20_000,
+_CASES = {"word": 40_000, "fixed_base": 600, "identities": 30,
+          "field": 200_000, "fp2": 100_000, "point": 4000, "vec": 60_000, "ntt": 600, "spmv": 20_000,
           "digits": 20_000, "msm": 40, "batch_add": 40, "groth16": 6}  # fmt: skip
 
 

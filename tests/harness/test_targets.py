@@ -24,17 +24,9 @@ from cuzk_oracles.registry import FAMILIES
 
 from cuzk.device.host import SCHEDULES
 
-#: Families without a target of their own, and what covers them.
-ELSEWHERE = {
-    "word": "every carry of it is in field; its own test tries all pairs of edge words",
-    "fixed_base": "set-up in groth16 is made of it",
-}
-
 
 def test_every_family_has_a_target() -> None:
-    covered = {name for target in TARGETS.values() for name in target.families}
-    assert covered | set(ELSEWHERE) == set(FAMILIES)
-    assert not covered & set(ELSEWHERE)
+    assert {name for target in TARGETS.values() for name in target.families} == set(FAMILIES)
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -48,15 +40,14 @@ def test_a_target_has_oracles_classes_and_true_exemptions(name: str) -> None:
         assert len(reason) > 20, pattern
 
 
-def test_every_edge_class_but_words_is_required_somewhere() -> None:
+def test_every_edge_class_is_required_somewhere() -> None:
     required = frozenset[str]().union(*(target.required for target in TARGETS.values()))
     device_only = {"S.2^20+1", "S.2GiB"}
-    missing = {i for letter, ids in IDS.items() if letter != "W" for i in ids} - required - device_only
-    assert not missing
+    assert {i for ids in IDS.values() for i in ids} - required == device_only
 
 
 def test_an_unknown_target_is_named() -> None:
-    with pytest.raises(ValueError, match="one of field, fp2"):
+    with pytest.raises(ValueError, match="one of word, field, fp2"):
         get_target("curve")
 
 

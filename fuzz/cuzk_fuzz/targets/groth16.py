@@ -19,10 +19,12 @@ from cuzk.errors import SecurityWarning
 from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
 from cuzk.limbs import fr_from_ints, points_from_ints
 from cuzk.relation import R1CS
+from cuzk.variants import VARIANTS
 from cuzk.witness import Witness
 from cuzk_fuzz.batch import Batch, Rows, Scope
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import row_ids, scalar_groups, scalar_hits, single_hits
+from cuzk_fuzz.settings import Settings, draw_settings, setting_id
 from cuzk_fuzz.subjects import CURVES
 
 _WINDOW = 8  # of class K, from which blinding and secrets are drawn
@@ -39,6 +41,7 @@ class ProofBatch(Batch):
         h_form: Form of the H bases.
         roots: Whose roots of unity.
         blinding: r and s.
+        settings: (variant, value) of the optimisation variants.
     """
 
     target: ClassVar[str] = "groth16"
@@ -48,21 +51,24 @@ class ProofBatch(Batch):
     h_form: Literal["monomial", "odd_lagrange"]
     roots: Literal["snarkjs", "bellman"]
     blinding: tuple[int, int]
+    settings: Settings = ()
     op: str = "prove"
 
     @classmethod
     def decode(cls, choices: Choices, scope: Scope) -> Self:
-        """A circuit of up to a few dozen rows; on the emulator mostly over the toy curve."""
+        """A circuit of up to a few dozen rows; mostly over the toy curve."""
         names = [n for n in CURVES if f"msm_accumulate_{n}_g2" in scope.kernels]
         toy = [n for n in names if n == "toy"]
-        curve = get_curve(choices.pick(toy if scope.small and toy and not choices.one_in(16) else names))
+        mostly_toy = toy and not choices.one_in(16 if scope.small else 5)
+        curve = get_curve(choices.pick(toy if mostly_toy else names))
         most = 20 if scope.small else 60
         shape = choices.below(most), choices.pick((0, 1, 2, 5)), choices.between(1, most // 2)
         singles = scalar_groups(curve.r, _WINDOW)
         h_form: Literal["monomial", "odd_lagrange"] = choices.pick(("monomial", "odd_lagrange"))
         roots: Literal["snarkjs", "bellman"] = choices.pick(("snarkjs", "bellman"))
         blinding = choices.pick_class(singles), choices.pick_class(singles)
-        return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding)
+        settings = draw_settings(choices, scope.device, heavy=scope.heavy) if curve.name == "toy" else ()
+        return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding, settings)
 
     @property
     def curve(self) -> Curve:
@@ -85,7 +91,9 @@ class ProofBatch(Batch):
     def _secrets(self) -> oracle.Toxic:
         """Secrets of a set-up that does not refuse them: tau outside the domain, which a toy field cannot ignore."""
         r, seed = self.curve.r, self.seed
-        n = 1 << (self.shape[0] + self.shape[1]).bit_length()
+        n = (
+            2 << (self.shape[0] + self.shape[1]).bit_length()
+        )  # bases at the odd points lie in the double domain
         while pow((secrets := samples.random_secret(seed, r, 5))[0], n, r) == 1:
             seed += 1
         return oracle.Toxic(*secrets)
@@ -97,12 +105,14 @@ class ProofBatch(Batch):
         a, b, c = (_matrix(curve, system.num_variables, rows) for rows in (system.a, system.b, system.c))
         r1cs = R1CS(curve, system.num_variables, system.num_public, a, b, c)
         waste = ToxicWaste(secrets.tau, secrets.alpha, secrets.beta, secrets.gamma, secrets.delta)
-        key = setup(r1cs, device, toxic_waste=waste, h_form=self.h_form, root_convention=self.roots)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SecurityWarning)
+            key = setup(r1cs, device, toxic_waste=waste, h_form=self.h_form, root_convention=self.roots)
             blinding = Blinding.insecure(curve, *self.blinding)
         witness = Witness.from_ints(curve, w)
-        proof = Prover(key, device).prove(witness, blinding=blinding, self_check=False)
+        proof = Prover(key, device, variants=dict(self.settings)).prove(
+            witness, blinding=blinding, self_check=False
+        )
         return _row(curve, proof.to_ints())
 
     def expected(self) -> Rows:
@@ -121,6 +131,7 @@ class ProofBatch(Batch):
         for row in (*system.a, *system.b, *system.c):
             hits.update(row_ids(row, min(system.num_variables, 24), r))
         hits += scalar_hits(w, r, _WINDOW)
+        hits.update(setting_id(*setting) for setting in self.settings)
         return +(hits + single_hits(self.blinding, r, _WINDOW))
 
     def keep(self, indices: Sequence[int]) -> Self:  # noqa: ARG002 - there is only one
@@ -129,8 +140,23 @@ class ProofBatch(Batch):
 
     @property
     def size(self) -> tuple[int, ...]:
-        """Rows and variables, then bits of the blinding."""
-        return sum(self.shape), sum(v.bit_count() for v in self.blinding)
+        """Rows and variables, then bits of the blinding, then settings other than the defaults."""
+        return sum(self.shape), sum(v.bit_count() for v in self.blinding), len(self.chosen)
+
+    @property
+    def chosen(self) -> Settings:
+        """Settings that are not the defaults."""
+        return tuple((name, value) for name, value in self.settings if value != VARIANTS[name].default)
+
+    @property
+    def variant(self) -> str:
+        """As buckets name it."""
+        return ",".join(f"{name}={value}" for name, value in self.chosen)
+
+    def divergence(self, element: int) -> str:
+        """Which element of the proof."""
+        a, b = self.curve.g1.affine_bytes // 8, self.curve.g2.affine_bytes // 8
+        return "A" if element < a else "B" if element < a + b else "C"
 
     def smaller(self) -> Iterator[Self]:
         """Other circuits with fewer rows and variables; plain blinding."""
@@ -142,12 +168,14 @@ class ProofBatch(Batch):
                 yield replace(self, shape=shape)
         for blinding in ((0, 0), (0, self.blinding[1]), (self.blinding[0], 0), (1, 0), (0, 1)):
             yield replace(self, blinding=blinding)
+        for i in range(len(self.settings)):
+            yield replace(self, settings=(*self.settings[:i], *self.settings[i + 1 :]))
 
     def to_json(self) -> dict[str, Any]:
         """The circuit by its seed and shape, as `cuzk_oracles.samples` makes it."""
         return {
             "target": self.target, "subject": self.subject, "op": self.op,
-            "h_form": self.h_form, "roots": self.roots,
+            "h_form": self.h_form, "roots": self.roots, "variants": dict(self.settings),
             "inputs": {
                 "seed": self.seed, "constraints": self.shape[0], "public": self.shape[1],
                 "private": self.shape[2], "blinding": [hex(v) for v in self.blinding],
@@ -160,7 +188,10 @@ class ProofBatch(Batch):
         x = data["inputs"]
         r_blind, s_blind = (int(v, 16) for v in x["blinding"])
         shape = (x["constraints"], x["public"], x["private"])
-        return cls(data["subject"], x["seed"], shape, data["h_form"], data["roots"], (r_blind, s_blind))
+        settings = tuple(data.get("variants", {}).items())
+        return cls(
+            data["subject"], x["seed"], shape, data["h_form"], data["roots"], (r_blind, s_blind), settings
+        )
 
 
 def _matrix(curve: Curve, num_columns: int, rows: list[list[tuple[int, int]]]) -> CsrMatrix:

@@ -1,0 +1,92 @@
+"""Settings of the optimisation variants, enumerated from their registry: each value is an edge class of its own.
+
+Only values whose cost grows beyond a test are named here, as `V.ID=VALUE` patterns with what they cost.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
+
+from cuzk.variants import VARIANTS
+from cuzk_fuzz.choices import Choices
+
+#: Values that only campaigns with --heavy and devices with room draw, and why.
+HEAVY: Mapping[str, str] = {
+    "V.D4=19": "2^18 buckets a window: drawn by heavy campaigns (nightly) and on a GPU",
+    "V.D4=2[0-4]": "2^19 buckets a window and more: drawn by heavy campaigns (nightly) and on a GPU",
+}
+
+#: Values that the emulator, hundreds of times slower than the cpu, leaves to the other devices.
+_SLOW_ON_EMU = "V.D4=1[3-9]"
+
+Settings = tuple[tuple[str, str], ...]
+
+
+def setting_id(variant: str, value: str) -> str:
+    """The id under which a value is counted."""
+    return f"V.{variant}={value}"
+
+
+def setting_ids() -> tuple[str, ...]:
+    """Every value of every variant."""
+    return tuple(setting_id(row.id, value) for row in VARIANTS.values() for value in row.values)
+
+
+def is_heavy(edge_id: str) -> bool:
+    """Whether a value costs more than a gate has time for."""
+    return any(fnmatchcase(edge_id, pattern) for pattern in HEAVY)
+
+
+def values_on(device: str, *, heavy: bool) -> dict[str, list[str]]:
+    """Values by variant that can be chosen on a kind of device; the default comes first."""
+    found = {}
+    for row in VARIANTS.values():
+        if device in row.devices:
+            others = [
+                v for v in row.values if v != row.default and (heavy or not is_heavy(setting_id(row.id, v)))
+            ]
+            found[row.id] = [row.default, *others]
+    return found
+
+
+def draw_settings(choices: Choices, device: str, *, heavy: bool = False) -> Settings:
+    """One value of every variant; those that were hit least come up most."""
+    drawn = []
+    for variant, values in values_on(device, heavy=heavy).items():
+        drawn.append((variant, choices.pick_class({setting_id(variant, value): [value] for value in values})))
+    return tuple(drawn)
+
+
+def covering_array(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """Few settings in which each two values of different variants meet.
+
+    Greedy: a row starts with the first pair that is missing, and takes for each further variant the value that covers
+    most of what is missing.
+    """
+    names = list(values)
+    if len(names) == 1:
+        return [{names[0]: value} for value in values[names[0]]]
+    missing = {
+        frozenset(((a, x), (b, y)))
+        for a, b in itertools.combinations(names, 2)
+        for x in values[a]
+        for y in values[b]
+    }
+    order = sorted(missing, key=sorted)
+    rows: list[dict[str, str]] = []
+    for pair in order:
+        if pair not in missing:
+            continue
+        row = dict(sorted(pair))
+        for name in names:
+            if name not in row:
+                row[name] = max(values[name], key=lambda v, n=name: _gain(missing, row, n, v))  # type: ignore[misc]
+        missing -= {frozenset(two) for two in itertools.combinations(row.items(), 2)}
+        rows.append({name: row[name] for name in names})
+    return rows
+
+
+def _gain(missing: set[frozenset[tuple[str, str]]], row: Mapping[str, str], name: str, value: str) -> int:
+    return sum(frozenset(((name, value), other)) in missing for other in row.items())
