@@ -11,21 +11,37 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from cuzk.circuits import porep, post
 from cuzk.circuits.create_label import create_label_circuit
+from cuzk.circuits.fallback_post import FALLBACK_PATTERN, FallbackPostCircuit
 from cuzk.circuits.hashes import compression_circuit, hash_circuit
 from cuzk.circuits.por import POR_PATTERN, PorCircuit
 from cuzk.circuits.poseidon import CIRCUIT_ARITIES, poseidon_circuit
 from cuzk.circuits.sprout import joinsplit
+from cuzk.circuits.stacked import STACKED_PATTERN, StackedCircuit
+from cuzk.circuits.vanilla.merkle_files import PathName
 from cuzk.curves import get_curve
 from cuzk.errors import InputError
 from cuzk.relation import R1CS
 from cuzk.synthesis import ConstraintSystem
 
-__all__ = ["CIRCUITS", "FAMILIES", "Circuit", "Family", "build_circuit", "find_circuit", "is_circuit_name"]
+__all__ = [
+    "CIRCUITS",
+    "FAMILIES",
+    "Circuit",
+    "Family",
+    "HintReader",
+    "build_circuit",
+    "find_circuit",
+    "is_circuit_name",
+]
+
+#: A file of vanilla proofs, its name for errors, and which partition -> a circuit's hints; raises InputError.
+HintReader = Callable[[bytes, PathName, int], Iterator[int]]
 
 
 @dataclass(frozen=True)
@@ -37,12 +53,14 @@ class Circuit:
         summary: What it states, in a few words.
         record: Writes its rows into an empty constraint system without values.
         curve: Name of the curve whose scalars it is over.
+        hints: What makes its hints from a file of vanilla proofs; None where there are no such files.
     """
 
     name: str
     summary: str
     record: Callable[[ConstraintSystem], object]
     curve: str = "bls12_381"
+    hints: HintReader | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +85,18 @@ def _por(name: str) -> Circuit:
     return Circuit(circuit.name, f"a leaf in a Merkle tree of {circuit.num_leaves} leaves", circuit.record)
 
 
+def _stacked(name: str) -> Circuit:
+    circuit = porep.find_porep(name) if name.startswith("porep:") else StackedCircuit.parse(name)
+    summary = f"{circuit.challenges} challenges of a stacked PoRep of {circuit.num_nodes} nodes"
+    return Circuit(name, summary, circuit.record, hints=partial(porep.file_hints, circuit))
+
+
+def _fallback_post(find: Callable[[str], FallbackPostCircuit], name: str) -> Circuit:
+    circuit = find(name)
+    summary = f"{circuit.challenges} leaves of each of {circuit.sectors} sectors of {circuit.num_nodes} nodes"
+    return Circuit(name, summary, circuit.record, hints=partial(post.file_hints, circuit))
+
+
 _ALL = (
     Circuit("sha256:compression", "the SHA-256 compression function of 512 bits", compression_circuit),
     Circuit("sha256:512", "SHA-256 of 512 bits, padding included", hash_circuit),
@@ -81,8 +111,29 @@ _ALL = (
 #: Name -> circuit, in the order to list them.
 CIRCUITS = {circuit.name: circuit for circuit in _ALL}
 
+_FAMILIES = (
+    Family(POR_PATTERN, "a leaf in a Merkle tree", _por),
+    Family(STACKED_PATTERN, "one partition of a stacked PoRep", _stacked),
+    Family(porep.POREP_PATTERN, "the same for a sector size, 2KiB to 64GiB", _stacked),
+    Family(
+        FALLBACK_PATTERN,
+        "leaves of sealed sectors",
+        partial(_fallback_post, FallbackPostCircuit.parse),
+    ),
+    Family(
+        post.WINNING_PATTERN,
+        "the same for a WinningPoSt",
+        partial(_fallback_post, post.find_winning_post),
+    ),
+    Family(
+        post.WINDOW_PATTERN,
+        "the same for a partition of a WindowPoSt",
+        partial(_fallback_post, post.find_window_post),
+    ),
+)
+
 #: Pattern -> circuits with parameters in their names.
-FAMILIES = {family.pattern: family for family in (Family(POR_PATTERN, "a leaf in a Merkle tree", _por),)}
+FAMILIES = {family.pattern: family for family in _FAMILIES}
 
 
 def is_circuit_name(text: str) -> bool:
@@ -104,7 +155,7 @@ def find_circuit(name: str) -> Circuit:
     for family in FAMILIES.values():
         if name.partition(":")[0] == family.pattern.partition(":")[0]:
             return family.find(name)
-    close = difflib.get_close_matches(name, CIRCUITS, 1)
+    close = difflib.get_close_matches(name, [*CIRCUITS, *FAMILIES], 1)
     raise InputError(
         f"there is no built-in circuit {name!r:.60}",
         limit="possible: " + ", ".join((*CIRCUITS, *FAMILIES)),

@@ -13,7 +13,14 @@ from hashlib import sha256
 import pytest
 
 from cuzk.circuits.vanilla.merkle import InclusionProof, PathElement
-from cuzk.circuits.vanilla.porep import StackedProof, faults_of_stacked, porep_challenges, prove_challenge
+from cuzk.circuits.vanilla.porep import (
+    StackedProof,
+    faults_of_stacked,
+    non_interactive_challenges,
+    porep_challenges,
+    porep_public_inputs,
+    prove_challenge,
+)
 from cuzk.circuits.vanilla.post import (
     PostProof,
     faults_of_post,
@@ -21,6 +28,7 @@ from cuzk.circuits.vanilla.post import (
     post_challenges,
     prove_sector,
 )
+from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES
 from cuzk.circuits.vanilla.synth_challenges import num_synthetic, picked_challenges, synthetic_challenge
 from cuzk.errors import RangeError, ShapeError
 from tests.circuits.sectors import SECTOR_NUMBER, SEED, sealed
@@ -42,6 +50,37 @@ def test_challenges_by_hand() -> None:
     assert porep_challenges(replica, SEED, 2**30, 18, partition=2) == expected
     small = {c for partition in range(40) for c in porep_challenges(replica, SEED, 8, 2, partition)}
     assert small == set(range(1, 8)), "node 0 is never challenged, every other is"
+
+
+def test_challenges_without_a_seed_by_hand() -> None:
+    replica, comm_r = sealed().replica_id, sealed().comm_r
+    start = b"filecoin.io|PoRep|1|NonInteractive|1" + replica.to_bytes(32, "little")
+    expected = []
+    for number in range(125 * 18, 126 * 18):
+        data = start + comm_r.to_bytes(32, "little") + number.to_bytes(4, "little")
+        expected.append(int.from_bytes(sha256(data).digest(), "little") % (2**30 - 1) + 1)
+    assert non_interactive_challenges(replica, comm_r, 2**30, 18, partition=125) == expected
+    assert {shape.partitions: shape.non_interactive_partitions for shape in SECTOR_SHAPES.values()} == {
+        1: 13,
+        10: 126,
+    }
+
+
+def test_public_inputs_are_the_indices_of_what_is_opened() -> None:
+    sector = sealed()
+    challenges = [40, 1]
+    inputs = porep_public_inputs(
+        sector.graph, sector.replica_id, challenges, comm_d=sector.comm_d, comm_r=sector.comm_r
+    )
+    assert inputs[:3] == [sector.replica_id, sector.comm_d, sector.comm_r]
+    for number, challenge in enumerate(challenges):
+        proof = prove_challenge(sector, challenge)
+        columns = (*proof.drg_parents, *proof.expander_parents)
+        opened = [proof.comm_d_proof, *(column.inclusion for column in columns)]
+        assert inputs[3 + 18 * number : 21 + 18 * number] == [
+            *(inclusion.index for inclusion in opened),
+            *(challenge, proof.comm_r_last_proof.index, proof.own_column.inclusion.index),
+        ]
 
 
 @pytest.mark.parametrize("name", ["2KiB", "4KiB"])

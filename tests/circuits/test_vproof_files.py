@@ -21,7 +21,7 @@ from cuzk.circuits.vanilla.porep import porep_challenges, prove_challenge
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, read_commit1, write_commit1, write_commit1_json
 from cuzk.circuits.vanilla.poseidon_constants import MODULUS
 from cuzk.circuits.vanilla.post import PostProof, faults_of_post
-from cuzk.circuits.vanilla.post_files import read_post, write_post
+from cuzk.circuits.vanilla.post_files import read_post, read_posts, write_post
 from cuzk.circuits.vanilla.shapes import sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_post
 from cuzk.errors import FormatError
@@ -47,6 +47,22 @@ def test_post_round_trip(name: str) -> None:
         data = write_post(proof, as_json=as_json)
         assert read_post(data) == proof
         assert write_post(read_post(data), as_json=as_json) == data
+
+
+def test_files_of_several_sectors() -> None:
+    proofs = tuple(replace(_post("2KiB", 1), sector_number=number) for number in (5, 1 << 40, 91))
+    parts = [write_post(proof) for proof in proofs]
+    texts = [write_post(proof, as_json=True) for proof in proofs]
+    assert read_posts(b"".join(parts)) == read_posts(b"\n[" + b",".join(texts) + b"]") == proofs
+    assert read_posts(parts[0]) == read_posts(texts[0]) == read_posts(b"[" + texts[0] + b"]") == proofs[:1]
+    for data, message in (
+        (b"", r"\[0\].sector_id: byte 0: the file ends before 8 bytes"),
+        (parts[0] + parts[1][:-1], r"\[1\].vanilla_proof.*the file ends"),
+        (b"[]", "no proof in the file"),
+        (b"[" + texts[0], "no JSON"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            read_posts(data)
 
 
 def test_the_form_is_told_from_the_first_bytes() -> None:

@@ -36,6 +36,7 @@ __all__ = [
     "OneOf",
     "Schema",
     "Struct",
+    "all_from_bincode",
     "from_bincode",
     "from_json",
     "to_bincode",
@@ -186,6 +187,15 @@ def from_bincode(schema: Schema, data: bytes, path: str | os.PathLike[str] | Non
     if reader.offset != len(data):
         raise reader.fault("the file goes on after its end", f"{len(data)} bytes in the file")
     return value
+
+
+def all_from_bincode(schema: Schema, data: bytes, path: str | os.PathLike[str] | None = None) -> list[Any]:
+    """Read a file of values one after the other, at least one; as `from_bincode`."""
+    reader = _Bincode(data, path)
+    values = [reader.inside("[0]", schema)]
+    while reader.offset < len(data):
+        values.append(reader.inside(f"[{len(values)}]", schema))
+    return values
 
 
 def to_bincode(schema: Schema, value: Any) -> bytes:

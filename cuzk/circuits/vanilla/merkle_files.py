@@ -32,9 +32,9 @@ MERKLE = Struct(
 )
 
 
-def is_json(data: bytes) -> bool:
-    """Whether a file of proofs is JSON; in bincode the first eight bytes are a number that ends in zeros."""
-    return data[:64].lstrip()[:1] == b"{" and b"\0" not in data[:8]
+def is_json(data: bytes, opening: bytes = b"{") -> bool:
+    """Whether a file is JSON that opens so; in bincode the first eight bytes are a number that ends in zeros."""
+    return data[:64].lstrip()[:1] == opening and b"\0" not in data[:8]
 
 
 def _path_value(path: tuple[PathElement, ...]) -> dict[str, Any]:

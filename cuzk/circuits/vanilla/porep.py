@@ -19,7 +19,9 @@ __all__ = [
     "LabelingProof",
     "StackedProof",
     "faults_of_stacked",
+    "non_interactive_challenges",
     "porep_challenges",
+    "porep_public_inputs",
     "prove_challenge",
 ]
 
@@ -82,6 +84,43 @@ def porep_challenges(replica: int, seed: bytes, num_nodes: int, count: int, part
     start = to_bytes(replica) + seed
     digests = (_le_digest(start, count * partition + i) for i in range(count))
     return [digest % (num_nodes - 1) + 1 for digest in digests]
+
+
+def non_interactive_challenges(
+    replica: int, comm_r: int, num_nodes: int, count: int, partition: int = 0
+) -> list[int]:
+    """The challenged nodes of one partition of a non-interactive PoRep: the commitment takes the place of the seed.
+
+    Args:
+        replica: The replica id.
+        comm_r: The commitment.
+        num_nodes: Nodes of the sector.
+        count: Challenges in a partition.
+        partition: Which partition, from 0; there are more than in a PoRep with a seed (SectorShape).
+    Source: FIP-0092.
+    """
+    start = b"filecoin.io|PoRep|1|NonInteractive|1" + to_bytes(replica) + to_bytes(comm_r)
+    digests = (_le_digest(start, count * partition + i) for i in range(count))
+    return [digest % (num_nodes - 1) + 1 for digest in digests]
+
+
+def porep_public_inputs(
+    graph: Graph, replica: int, challenges: Sequence[int], *, comm_d: int, comm_r: int
+) -> list[int]:
+    """What a verifier of one partition's proof knows, in the order of the circuit, without ONE.
+
+    Args:
+        graph: The sector's graph.
+        replica: The replica id.
+        challenges: The challenged nodes of the partition.
+        comm_d: The commitment to the data.
+        comm_r: The commitment to the replica.
+    """
+    inputs = [replica, comm_d, comm_r]
+    for node in challenges:
+        # Of the data, the parents' columns, the challenge itself, the replica, the own column.
+        inputs += [node, *graph.parents(node), node, node, node]
+    return inputs
 
 
 def _le_digest(start: bytes, number: int) -> int:

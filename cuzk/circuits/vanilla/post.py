@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -11,7 +11,15 @@ from cuzk.circuits.vanilla.merkle import POSEIDON, InclusionProof, Tree
 from cuzk.circuits.vanilla.poseidon import poseidon
 from cuzk.errors import ShapeError
 
-__all__ = ["PostProof", "SectorProof", "faults_of_post", "pad_sectors", "post_challenges", "prove_sector"]
+__all__ = [
+    "PostProof",
+    "SectorProof",
+    "faults_of_post",
+    "pad_sectors",
+    "post_challenges",
+    "post_public_inputs",
+    "prove_sector",
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +70,16 @@ def post_challenges(
     start = to_bytes(from_bytes(randomness, "the randomness")) + sector_number.to_bytes(8, "little")
     digests = (sha256(start + n.to_bytes(8, "little")).digest() for n in range(first, first + count))
     return [int.from_bytes(digest[:8], "little") % num_nodes for digest in digests]
+
+
+def post_public_inputs(sectors: Iterable[tuple[int, Sequence[int]]]) -> list[int]:
+    """What a verifier knows, in the order of the circuit, without ONE.
+
+    Args:
+        sectors: Of each sector of the partition comm_r and the challenged leaves. In a WinningPoSt each challenge is
+            a sector of its own.
+    """
+    return [value for comm_r, leaves in sectors for value in (comm_r, *leaves)]
 
 
 def prove_sector(tree_r_last: Tree, comm_c: int, challenges: Sequence[int]) -> SectorProof:

@@ -22,6 +22,8 @@ WINDOW_CHALLENGES = 10
 
 _MIN_CHALLENGES_LARGE = 176
 _PARTITIONS_LARGE = 10
+#: Challenges of a non-interactive PoRep per challenge of one with a seed, in tenths.
+_NON_INTERACTIVE_TENTHS = 128
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ class SectorShape:
     def num_nodes(self) -> int:
         """Nodes of 32 bytes."""
         return self.size_bytes // NODE_BYTES
+
+    @property
+    def non_interactive_partitions(self) -> int:
+        """Partitions of a non-interactive PoRep, each with as many challenges."""
+        minimum = _MIN_CHALLENGES_LARGE if self.partitions > 1 else self.challenges
+        return -(-_NON_INTERACTIVE_TENTHS * minimum // (10 * self.challenges))
 
 
 def _large(name: str, size_bytes: int, tree: TreeShape, window_sectors: int) -> SectorShape:

@@ -1,0 +1,49 @@
+"""The PoRep of each sector size: which stacked circuit one of its partitions is, and its hints from a C1 file.
+
+>>> find_porep("porep:32GiB").name
+'stacked:8-8-0:1073741824n:11l:18c'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cuzk.circuits.hints import stacked_hints
+from cuzk.circuits.stacked import StackedCircuit
+from cuzk.circuits.vanilla.merkle_files import PathName
+from cuzk.circuits.vanilla.porep_files import read_commit1
+from cuzk.circuits.vanilla.shapes import sector_shape
+from cuzk.errors import RangeError
+
+__all__ = ["POREP_PATTERN", "file_hints", "find_porep"]
+
+POREP_PATTERN = "porep:SIZE"
+
+
+def find_porep(name: str) -> StackedCircuit:
+    """The circuit of ``porep:SIZE``: one partition, whether the PoRep is interactive, synthetic or non-interactive.
+
+    Raises:
+        RangeError: Not of the form, or no such size.
+    """
+    family, _, size = name.partition(":")
+    if family != "porep":
+        raise RangeError(f"{name!r:.60} is no PoRep", limit=POREP_PATTERN)
+    return StackedCircuit.of_sector(sector_shape(size))
+
+
+def file_hints(
+    circuit: StackedCircuit, data: bytes, path: PathName = None, partition: int = 0
+) -> Iterator[int]:
+    """The hints of a circuit from an output of the first commit phase.
+
+    Args:
+        circuit: Which.
+        data: The file; see cuzk.circuits.vanilla.porep_files.
+        path: Its name, for errors.
+        partition: Which of the sector's partitions, from 0.
+
+    Raises:
+        FormatError: It does not parse.   ShapeError: It is for another circuit.
+    """
+    return stacked_hints(circuit, read_commit1(data, path), partition)
