@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 __all__ = [
     "PROVE_STEPS",
     "SETUP_STEPS",
+    "CountersOption",
     "EventsOption",
+    "IntervalOption",
     "MemoryOption",
     "Progress",
     "QuietOption",
@@ -39,6 +41,17 @@ EventsOption = Annotated[
 ]
 MemoryOption = Annotated[
     Path | None, typer.Option("--memory", metavar="M.csv", help="Write the memory in use over time.")
+]
+IntervalOption = Annotated[
+    int,
+    typer.Option("--memory-interval", metavar="MS", min=1, help="Time between two samples of --memory, ms."),
+]
+CountersOption = Annotated[
+    bool,
+    typer.Option(
+        "--counters",
+        help="Count instructions, cycles, branches, misses and page faults of every phase (--events).",
+    ),
 ]
 QuietOption = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")]
 

@@ -23,7 +23,7 @@ from cuzk.cli.options import (
 )
 from cuzk.cli.output import json_names, note, print_facts, print_json, print_table
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
-from cuzk.cli.progress import EventsOption, MemoryOption, QuietOption
+from cuzk.cli.progress import CountersOption, EventsOption, IntervalOption, MemoryOption, QuietOption
 from cuzk.errors import InputError
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cuzk.device import Device
     from cuzk.groth16 import Blinding
     from cuzk.proof import Proof
-    from cuzk.telemetry import EventSink, Recorder
+    from cuzk.telemetry import EventSink, MemoryMonitor, Recorder
 
 __all__ = ["EXAMPLES", "prove"]
 
@@ -57,6 +57,8 @@ class _Request:
     blinding: tuple[int, int] | None
     self_check: bool
     timing: bool
+    counters: bool
+    interval_ms: int
     quiet: bool
 
     def file(self, option: str) -> Path:
@@ -75,6 +77,7 @@ class _Result:
     device: Device
     recorder: Recorder
     num_constraints: int
+    monitor: MemoryMonitor | None = None
 
 
 def prove(
@@ -113,6 +116,8 @@ def prove(
     ] = False,
     events: EventsOption = None,
     memory: MemoryOption = None,
+    memory_interval: IntervalOption = 100,
+    counters: CountersOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -132,6 +137,8 @@ def prove(
         blinding=_parse_blinding(insecure_blinding),
         self_check=not no_self_check,
         timing=timing,
+        counters=counters,
+        interval_ms=memory_interval,
         quiet=quiet or timing or as_json,
     )  # fmt: skip
     check_inputs(request.inputs)
@@ -162,10 +169,14 @@ def _parse_blinding(text: str | None) -> tuple[int, int] | None:
 
 
 def _run(request: _Request) -> _Result:
+    from cuzk.cli.instruments import open_counters
     from cuzk.cli.progress import PROVE_STEPS, Progress
     from cuzk.telemetry import JsonlWriter, MemoryMonitor, Recorder, TimingLines
 
     with ExitStack() as stack:
+        # Before any other thread starts: the counters count those that start later.
+        counters = open_counters(stack) if request.counters else None
+        monitor = None
         progress = Progress(f"prove with {request.file('--key').name}", PROVE_STEPS, quiet=request.quiet)
         sinks: list[EventSink] = [progress]
         if request.timing:
@@ -174,12 +185,16 @@ def _run(request: _Request) -> _Result:
         if events is not None:
             sinks.append(stack.enter_context(JsonlWriter(events)))
         if memory is not None:
-            stack.enter_context(MemoryMonitor(memory))
+            monitor = stack.enter_context(MemoryMonitor(memory, interval_ms=request.interval_ms))
         stack.enter_context(progress)
-        return _compute(request, progress, Recorder(sinks))
+        recorder = Recorder(sinks, counters=counters).scoped(job=request.file("--witness").stem)
+        return _compute(request, progress, recorder, monitor)
 
 
-def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Result:
+def _compute(
+    request: _Request, progress: Progress, recorder: Recorder, monitor: MemoryMonitor | None
+) -> _Result:
+    from cuzk.cli.instruments import attach, book_copies
     from cuzk.cli.loading import load_kernels, map_proving_key
     from cuzk.formats import load_r1cs, load_witness
     from cuzk.formats.container import naming_file
@@ -190,6 +205,7 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
         witness = load_witness(request.file("--witness"))
     blinding = _blinding(request, witness.curve)
     device = open_device(request.device, progress.kernel_build, request.memory_limit)
+    recorder = attach(recorder, device, monitor)
     load_kernels(device, witness.curve, recorder)
     with recorder.phase("key_load"):
         circuit = None
@@ -204,9 +220,10 @@ def _compute(request: _Request, progress: Progress, recorder: Recorder) -> _Resu
         if progress.is_shown:
             progress.expect(prove_work(key, witness, num_workers(device), self_check=request.self_check))
         proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
+        book_copies(recorder, device)
         with recorder.phase("wait_check"):
             checks.wait()
-    return _Result(proof, witness.public(key.num_public), device, recorder, key.num_constraints)
+    return _Result(proof, witness.public(key.num_public), device, recorder, key.num_constraints, monitor)
 
 
 def _blinding(request: _Request, curve: Curve) -> Blinding | None:
@@ -229,6 +246,7 @@ def _write(request: _Request, result: _Result) -> None:
 
 
 def _print(request: _Request, result: _Result, seconds: float, as_json: bool) -> None:
+    from cuzk.cli.instruments import peaks_json, peaks_table
     from cuzk.telemetry import timing_rows, timing_table
 
     written = {
@@ -249,8 +267,15 @@ def _print(request: _Request, result: _Result, seconds: float, as_json: bool) ->
         report |= {"variants": request.variants, "kernels": result.device.build_key}
         if request.timing:
             report["timing"] = [row._asdict() for row in timing_rows(result.recorder.events)]
+            report |= (
+                {}
+                if result.monitor is None
+                else {"memory_peaks": peaks_json(result.monitor, result.recorder)}
+            )
         print_json(json_names(report))
         return
     print_facts(report)
     if request.timing:
         print_table(timing_table(result.recorder.events))
+        if result.monitor is not None:
+            print_table(peaks_table(result.monitor, result.recorder))

@@ -50,6 +50,11 @@ class LockedRanges:
         """Forget the range that starts here, if there is one."""
         self._ranges = tuple(one for one in self._ranges if one[0] != start)
 
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all ranges."""
+        return sum(end - start for start, end in self._ranges)
+
     def covers(self, start: int, nbytes: int) -> bool:
         """Whether one range holds all of these bytes."""
         ranges = self._ranges
@@ -83,6 +88,11 @@ class HostMemory:
         weakref.finalize(memory, self._ranges.remove, start).atexit = False
         self.growths += 1
         return self._cuda.PinnedMemoryPointer(memory, 0)
+
+    @property
+    def locked_bytes(self) -> int:
+        """Host memory that is page-locked now, bytes."""
+        return self._ranges.total_bytes
 
     def take(self, nbytes: int) -> npt.NDArray[np.uint8]:
         """Locked bytes from the pool; they return to it with the last view of them."""

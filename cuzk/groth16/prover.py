@@ -61,7 +61,7 @@ class Prover:
         self.device = device
         self.variants = resolve(variants or {})
         self._recorder = (recorder or Recorder()).scoped(
-            device=device.kind, build_key=device.build_key, variants=self.variants,
+            device=device.name.partition(" ")[0], build_key=device.build_key, variants=self.variants,
             counters=device.counters, sync=self._settle,
         )  # fmt: skip
         self._nothing = device.alloc((0,))
@@ -147,7 +147,8 @@ class Prover:
             abcs = [evaluate(resident, w, recorder) for w in ws]
             if stream is not None:
                 stream.begin()  # the first bases are on their way while rows are checked and transformed
-            self._check_rows(abcs)
+            with recorder.phase("row_check"):
+                self._check_rows(abcs)
         sums_h = []
         with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
             for job in jobs:

@@ -15,90 +15,18 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 from cuzk.errors import InternalError
-from cuzk.telemetry.phases import phase_spec
+from cuzk.telemetry.axis import DeviceAxis
+from cuzk.telemetry.phases import PHASES, phase_spec
+from cuzk.telemetry.records import Event, EventSink, Gauges, GaugesReader, ProgressSink, Tag
 
 __all__ = ["Event", "EventSink", "ProgressSink", "Recorder", "Span", "Tag", "process_usage"]
-
-#: What a tag may hold.
-Tag = str | int | float | bool
 
 #: Counter names that become the byte columns of an event instead of operation counts.
 _BYTES_UP = "bytes_up"
 _BYTES_DOWN = "bytes_down"
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One finished phase.
-
-    Args:
-        id: Number of the event within its recorder, in order of start, from 0.
-        parent: `id` of the enclosing event, None at the root.
-        phase: Name from the phase table.
-        job: Caller's name for the proof or batch, may be empty.
-        partition: Index of the partition within the job, None if the job has none.
-        device: Device name such as "cpu" or "cuda:0", None for host-only work outside a device.
-        stream: Stream number on the device, None on the default stream.
-        thread: Identifier of the thread that ran it.
-        start_ns: Start on a monotonic clock, nanoseconds.
-        end_ns: End on the same clock, nanoseconds.
-        bytes_up: Bytes copied to the device in the phase, children included.
-        bytes_down: Bytes copied from the device in the phase, children included.
-        counts: Operation counts in the phase, children included, for devices that count.
-        variants: Variants in force, id to value.
-        build_key: Content key of the kernel build, None before one is known.
-        tags: Further facts about the run: traces of variants, sizes, clocks and throttle reasons.
-        failed: The phase ended by an exception.
-        cpu_ns: Processor time of the whole process during the phase, user and system, nanoseconds, in steps of
-            about a microsecond. Beside `duration_ns` it says how many cores were at work.
-        peak_rss_bytes: Most resident memory that the process had up to the phase's end.
-    """
-
-    id: int
-    parent: int | None
-    phase: str
-    job: str
-    partition: int | None
-    device: str | None
-    stream: int | None
-    thread: int
-    start_ns: int
-    end_ns: int
-    bytes_up: int
-    bytes_down: int
-    counts: Mapping[str, int]
-    variants: Mapping[str, str]
-    build_key: str | None
-    tags: Mapping[str, Tag]
-    failed: bool
-    cpu_ns: int = 0
-    peak_rss_bytes: int = 0
-
-    @property
-    def duration_ns(self) -> int:
-        """Length of the phase in nanoseconds, children included."""
-        return self.end_ns - self.start_ns
-
-
-class EventSink(Protocol):
-    """Receives each event once, when its phase ends.  Calls are serialised by the recorder."""
-
-    def receive(self, event: Event) -> None:
-        """Take one finished event."""
-
-
-@runtime_checkable
-class ProgressSink(EventSink, Protocol):
-    """A sink that also hears of phases while they run.  Calls are serialised by the recorder."""
-
-    def started(self, phase: str) -> None:
-        """Take the start of a phase."""
-
-    def advanced(self, phase: str, share: float) -> None:
-        """Take how much of a running phase is done, 0 to 1."""
 
 
 @dataclass(slots=True)
@@ -142,6 +70,8 @@ class _Context:
     counters: Callable[[], Mapping[str, int]] | None = None
     sync: Callable[[], None] | None = None
     viewer: Callable[[str, Any], None] | None = None
+    gauges: GaugesReader | None = None
+    axis: DeviceAxis | None = None
 
 
 def process_usage() -> tuple[int, int]:
@@ -154,8 +84,13 @@ class _Store:
     """State that all views of one recorder share; every access holds `lock`."""
 
     def __init__(
-        self, sinks: Sequence[EventSink], clock: Callable[[], int], usage: Callable[[], tuple[int, int]]
+        self,
+        sinks: Sequence[EventSink],
+        clock: Callable[[], int],
+        usage: Callable[[], tuple[int, int]],
+        counters: Callable[[], Mapping[str, int]] | None,
     ) -> None:
+        self.counters = counters
         self.clock = clock
         self.usage = usage
         self.sinks = tuple(sinks)
@@ -202,6 +137,7 @@ class Recorder:
         sinks: Receivers of finished events (timing lines, event file).
         clock: Monotonic clock in nanoseconds; tests inject their own.
         usage: Returns the process's processor time in nanoseconds and its peak memory in bytes, so far.
+        counters: Running totals of the whole process (perf_counters.py), booked beside those of the device.
 
     Example:
         >>> ticks = iter(range(0, 100, 10))
@@ -219,8 +155,9 @@ class Recorder:
         *,
         clock: Callable[[], int] = time.perf_counter_ns,
         usage: Callable[[], tuple[int, int]] = process_usage,
+        counters: Callable[[], Mapping[str, int]] | None = None,
     ) -> None:
-        self._store = _Store(sinks, clock, usage)
+        self._store = _Store(sinks, clock, usage, counters)
         self._context = _Context()
 
     def scoped(self, **context: Any) -> Recorder:
@@ -231,7 +168,8 @@ class Recorder:
                 returns the device's running totals (differences over a span are booked on its event); `sync`,
                 a function that waits for the device, called before each clock reading so that a phase holds
                 the kernels it launched (without it, asynchronous work is booked where the host waits); `viewer`,
-                which `show` hands intermediate values to.
+                which `show` hands intermediate values to; `gauges`, which reads clocks and memory of a GPU at the
+                end of phases there; `axis`, which `record_device` needs.
 
         Returns:
             A view; this recorder is left as it was.
@@ -313,7 +251,38 @@ class Recorder:
         return self._store.clock()
 
     def _read_counters(self) -> Mapping[str, int]:
-        return dict(self._context.counters()) if self._context.counters is not None else {}
+        own = dict(self._context.counters()) if self._context.counters is not None else {}
+        return own if self._store.counters is None else own | dict(self._store.counters())
+
+    def record_device(
+        self,
+        name: str,
+        begin_ms: float,
+        end_ms: float,
+        *,
+        parent: Span | None = None,
+        stream: int | None = None,
+        bytes_up: int = 0,
+        **tags: Tag,
+    ) -> None:
+        """Book what a device has done beside the host's phases, from its own clock; nothing without an `axis`.
+
+        Args:
+            name: Phase name from the table.
+            begin_ms: Start on the device's clock, milliseconds.
+            end_ms: End on the same clock.
+            parent: Enclosing span; the root by default.
+            stream: Stream number, None for the one that kernels run on.
+            bytes_up: Bytes copied to the device.
+            **tags: Facts to attach.
+        """
+        axis = self._context.axis
+        if axis is None:
+            return
+        phase_spec(name, parent.phase if parent is not None else "")
+        span = Span(self._store.take_id(), name, axis.host_ns(begin_ms), bytes_up=bytes_up, tags=dict(tags))
+        event = self._finish(span, parent, axis.host_ns(end_ms), {}, failed=True)
+        self._store.publish(replace(event, stream=stream, failed=False, cpu_ns=0))
 
     def _finish(
         self, span: Span, above: Span | None, end_ns: int, counts: dict[str, int], failed: bool
@@ -324,6 +293,9 @@ class Recorder:
         bytes_down = counts.pop(_BYTES_DOWN, 0) + span.bytes_down
         context = self._context
         cpu_ns, peak_rss_bytes = self._store.usage()
+        gauges = Gauges()
+        if context.gauges is not None and PHASES[span.phase].on_device and not failed:
+            gauges = context.gauges()
         return Event(
             id=span.id,
             parent=above.id if above is not None else None,
@@ -344,6 +316,10 @@ class Recorder:
             failed=failed,
             cpu_ns=cpu_ns - span.start_cpu_ns,
             peak_rss_bytes=peak_rss_bytes,
+            sm_mhz=gauges.sm_mhz,
+            memory_mhz=gauges.memory_mhz,
+            throttle=gauges.throttle,
+            device_bytes=gauges.device_bytes,
         )
 
 

@@ -21,7 +21,8 @@ __all__ = ["LINE_FIELDS", "PREFIX", "TimingLines", "format_line"]
 PREFIX = "CUZK_TIMING:"
 
 #: Fields of a phase's line beyond `<phase>_ms`: those before it, those after it.  A field is a tag of the
-#: event, or `gpu_tid` (number of the device) or `gpu_total_ms` (first to last kernel of the job, no waits).
+#: event, or `gpu_tid` (number of the device), `gpu_total_ms` (first to last kernel of the job, no waits) or
+#: `num_circuits` (one, where the phase does not say that it served more).
 LINE_FIELDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = MappingProxyType(
     {
         "pin_abc": ((), ("num_circuits", "abc_bytes_each")),
@@ -74,6 +75,8 @@ class TimingLines:
         if not PHASES[event.phase].has_line:
             return
         extra: dict[str, object] = {"gpu_tid": _device_number(event.device)}
+        if "num_circuits" not in event.tags:
+            extra["num_circuits"] = 1
         if event.phase == "tail_msm":
             extra["gpu_total_ms"] = _milliseconds(gpu_total_ns(group))
         stream = self._stream()

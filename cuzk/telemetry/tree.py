@@ -13,10 +13,14 @@ from cuzk.errors import InternalError
 from cuzk.telemetry.events import Event
 from cuzk.telemetry.phases import PHASES
 
-__all__ = ["UNATTRIBUTED_LIMIT", "Node", "build_tree", "gpu_total_ns", "unexplained"]
+__all__ = [
+    "UNATTRIBUTED_LIMIT", "Node", "build_tree", "gpu_total_ns", "overlap_ns", "unexplained", "wall_shares",
+]  # fmt: skip
 
 #: More unexplained time than this share of a parent is a defect of the instrumentation.
 UNATTRIBUTED_LIMIT = 0.03
+#: What recording itself may take for each child, nanoseconds: two waits for the device and two readings of counters.
+RECORDING_NS = 100_000
 
 
 @dataclass(slots=True)
@@ -74,12 +78,15 @@ def build_tree(events: Sequence[Event]) -> list[Node]:
     return children[None]
 
 
-def unexplained(events: Sequence[Event], limit: float = UNATTRIBUTED_LIMIT) -> list[tuple[Event, float]]:
+def unexplained(
+    events: Sequence[Event], limit: float = UNATTRIBUTED_LIMIT, recording_ns: int = RECORDING_NS
+) -> list[tuple[Event, float]]:
     """List the parents of which too much time is explained by no child.
 
     Args:
         events: Finished events of one recorder.
         limit: Highest share of a parent that may stay unexplained.
+        recording_ns: Time a child that counts as recording, not as unexplained; nanoseconds.
 
     Returns:
         Each offending event with its unexplained share, largest first.
@@ -88,7 +95,8 @@ def unexplained(events: Sequence[Event], limit: float = UNATTRIBUTED_LIMIT) -> l
     for root in build_tree(events):
         for node in root.walk():
             total_ns = node.event.duration_ns
-            share = node.unattributed_ns / total_ns if total_ns else 0.0
+            rest_ns = node.unattributed_ns - recording_ns * len(node.children)
+            share = rest_ns / total_ns if total_ns else 0.0
             if share > limit:
                 found.append((node.event, share))
     return sorted(found, key=lambda item: -item[1])
@@ -115,6 +123,50 @@ def gpu_total_ns(events: Iterable[Event]) -> int:
         if PHASES[event.phase].is_wait
     ]
     return last - first - _union_ns(waits)
+
+
+def overlap_ns(events: Sequence[Event], first: str, second: str) -> int:
+    """Time during which a phase of one name and a phase of another ran at once, nanoseconds."""
+    spans = {
+        name: [(event.start_ns, event.end_ns) for event in events if event.phase == name]
+        for name in (first, second)
+    }
+    both = _union_ns(spans[first]) + _union_ns(spans[second])
+    return both - _union_ns([*spans[first], *spans[second]])
+
+
+def wall_shares(events: Sequence[Event]) -> dict[str, float]:
+    """Divide the time in which anything ran among the phases that ran in it.
+
+    Every moment belongs to the innermost phases that are open then, in equal shares where several run at once, so
+    that the shares of all phases add up to the wall time whatever overlaps.
+
+    Args:
+        events: Finished events of one recorder.
+
+    Returns:
+        Phase -> nanoseconds.
+    """
+    parents = {event.id: event.parent for event in events}
+    moments = sorted(
+        [(event.start_ns, 1, event.id) for event in events]
+        + [(event.end_ns, 0, event.id) for event in events]
+    )
+    names = {event.id: event.phase for event in events}
+    open_ids: set[int] = set()
+    shares: dict[str, float] = defaultdict(float)
+    reached = 0
+    for moment, starts, number in moments:
+        covered = {parents[one] for one in open_ids}
+        innermost = [one for one in open_ids if one not in covered]
+        for one in innermost:
+            shares[names[one]] += (moment - reached) / len(innermost)
+        reached = moment
+        if starts:
+            open_ids.add(number)
+        else:
+            open_ids.discard(number)
+    return dict(shares)
 
 
 def _union_ns(intervals: Iterable[tuple[int, int]]) -> int:

@@ -133,9 +133,11 @@ def test_exclusive_time_counts_overlapping_children_once() -> None:
 def test_unexplained_time_above_the_limit_is_named() -> None:
     assert unexplained(RUN) == []
     shortened = [dataclasses.replace(e, end_ns=50 * MS) if e.phase == "msm_h" else e for e in RUN]
-    ((found, share),) = unexplained(shortened)
+    ((found, share),) = unexplained(shortened, recording_ns=0)
     assert found.phase == "ntt_msm_h"
     assert share == pytest.approx(0.2)
+    ((found, share),) = unexplained(shortened)
+    assert share == pytest.approx(0.2 - 2 * 0.1 / 50), "recording two children is not unexplained"
 
 
 def test_time_on_the_device_leaves_waits_out() -> None:

@@ -20,6 +20,8 @@
 
 namespace nb = nanobind;
 
+extern "C" const char cuzk_source_digest[];  // written by the build (cuzk/device/sources.py)
+
 namespace cuzk {
 namespace {
 
@@ -94,6 +96,8 @@ Fault launch(size_t kernel, nb::bytes args, u32 grid, u32 shared_bytes, u32 thre
 }  // namespace
 
 NB_MODULE(CUZK_MODULE_NAME, m) {
+    m.def("source_digest", [] { return std::string(cuzk_source_digest); },
+          "Digest of the sources that this build was made from.");
     m.def("kernels", [] {
         std::vector<std::tuple<std::string, std::vector<std::pair<std::string, std::string>>, u32>> result;
         for (const KernelInfo& k : registry()) {
