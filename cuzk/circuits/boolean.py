@@ -16,11 +16,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination
+from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination, Variable
 
 __all__ = [
     "FALSE", "TRUE", "Bit", "alloc_bit", "alloc_bits", "bit_and", "bit_lc", "bit_not", "bit_value", "bit_xor",
-    "bits_lc", "bytes_to_bits", "is_constant", "sha256_ch", "sha256_maj",
+    "bits_lc", "bytes_to_bits", "define_choice", "enforce_bit", "is_constant", "sha256_ch", "sha256_maj",
 ]  # fmt: skip
 
 Bit: TypeAlias = int
@@ -68,21 +68,48 @@ def bytes_to_bits(data: bytes) -> list[int]:
     return [byte >> i & 1 for byte in data for i in reversed(range(8))]
 
 
-def alloc_bit(cs: ConstraintSystem, value: int | None = None) -> Bit:
-    """A new variable that is 0 or 1; one row, (1 - x) * x = 0.
-
-    Args:
-        cs: The system.
-        value: 0 or 1; None where the system keeps no values.
-    """
-    variable = cs.alloc(value)
+def enforce_bit(cs: ConstraintSystem, variable: Variable) -> Bit:
+    """A variable as a boolean; one row, (1 - x) * x = 0."""
     cs.enforce({ONE: 1, variable: -1}, {variable: 1}, {})
     return (variable + 1) << 1
 
 
+def alloc_bit(cs: ConstraintSystem, value: int | None = None) -> Bit:
+    """A new variable that is 0 or 1, from outside; one row, as of enforce_bit.
+
+    Args:
+        cs: The system.
+        value: 0 or 1 instead of the next hint.
+    """
+    return enforce_bit(cs, cs.alloc(value))
+
+
 def alloc_bits(cs: ConstraintSystem, count: int, values: Sequence[int] | None = None) -> list[Bit]:
-    """As many new bits, with their values or without."""
+    """As many new bits, with their values or with hints."""
     return [alloc_bit(cs, None if values is None else values[i]) for i in range(count)]
+
+
+def _flipped(table: int) -> tuple[int, ...]:
+    """A truth table of (a, b, c) with operands negated: entry 1 negates a, 2 negates b, 4 negates c."""
+    return tuple(sum((table >> (i ^ flips) & 1) << i for i in range(8)) for flips in range(8))
+
+
+#: Truth tables, bit a + 2b + 4c each, by which operands are negated.
+_XOR = 0b0110_0110
+_AND = _flipped(0b1000_1000)
+_CHOICE = _flipped(0b1101_1000)
+_MAJORITY = _flipped(0b1110_1000)
+
+
+def _operand(bit: Bit) -> tuple[Variable, int]:
+    """The variable of a boolean and whether it is negated; a constant is ONE or its negation."""
+    return ((bit >> 1) - 1, bit & 1) if bit >= _FIRST_VARIABLE else (ONE, 1 - bit)
+
+
+def define_choice(cs: ConstraintSystem, a: Bit, b: Bit, c: Bit) -> Variable:
+    """A new variable, b where a is true, else c. No row is written: see sha256_ch for one."""
+    (x, flip_x), (y, flip_y), (z, flip_z) = _operand(a), _operand(b), _operand(c)
+    return cs.define_logic(_CHOICE[flip_x | flip_y << 1 | flip_z << 2], x, y, z)
 
 
 def bit_xor(cs: ConstraintSystem, a: Bit, b: Bit) -> Bit:
@@ -96,8 +123,7 @@ def bit_xor(cs: ConstraintSystem, a: Bit, b: Bit) -> Bit:
     if negated and a & 1:
         a, b = b, a
     left, right = (a >> 1) - 1, (b >> 1) - 1
-    aux = cs.aux
-    out = cs.alloc(None if aux is None else aux[left] ^ aux[right])
+    out = cs.define_logic(_XOR, left, right)
     total = {left: 1, right: 1, out: -1} if left != right else {left: 2, out: -1}
     cs.enforce({left: 2}, {right: 1}, total)
     return (out + 1) << 1 | negated
@@ -114,9 +140,7 @@ def bit_and(cs: ConstraintSystem, a: Bit, b: Bit) -> Bit:
         return a if b else FALSE
     if a & 1 and not b & 1:
         a, b = b, a
-    aux = cs.aux
-    both = None if aux is None else (aux[(a >> 1) - 1] ^ (a & 1)) & (aux[(b >> 1) - 1] ^ (b & 1))
-    out = cs.alloc(both)
+    out = cs.define_logic(_AND[a & 1 | (b & 1) << 1], (a >> 1) - 1, (b >> 1) - 1)
     cs.enforce(bit_lc(a), bit_lc(b), {out: 1})
     return (out + 1) << 1
 
@@ -136,8 +160,7 @@ def sha256_ch(cs: ConstraintSystem, a: Bit, b: Bit, c: Bit) -> Bit:
     if b == TRUE:
         return bit_and(cs, a ^ 1, c ^ 1) ^ 1
     # A true `a` is not folded: the layout to follow does not fold it either.
-    value = None if cs.aux is None else bit_value(cs, b if bit_value(cs, a) else c)
-    out = cs.alloc(value)
+    out = define_choice(cs, a, b, c)
     difference, rest = LinearCombination(bit_lc(b)), LinearCombination({out: 1})
     difference.add_scaled(bit_lc(c), -1)
     rest.add_scaled(bit_lc(c), -1)
@@ -164,9 +187,8 @@ def sha256_maj(cs: ConstraintSystem, a: Bit, b: Bit, c: Bit) -> Bit:
         return bit_and(cs, a ^ 1, c ^ 1) ^ 1
     if a == TRUE:
         return bit_and(cs, b ^ 1, c ^ 1) ^ 1
-    aux = cs.aux
-    x, y, z = (0 if aux is None else aux[(bit >> 1) - 1] ^ (bit & 1) for bit in (a, b, c))
-    out = cs.alloc(None if aux is None else (x & y) | (x & z) | (y & z))
+    flips = a & 1 | (b & 1) << 1 | (c & 1) << 2
+    out = cs.define_logic(_MAJORITY[flips], (a >> 1) - 1, (b >> 1) - 1, (c >> 1) - 1)
     both = bit_and(cs, b, c)
     left, right = LinearCombination(bit_lc(both, 2)), LinearCombination(bit_lc(both))
     left.add_scaled(bit_lc(b), -1)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from cuzk.circuits.boolean import FALSE, Bit, alloc_bits, bytes_to_bits
 from cuzk.circuits.multipack import capacity, pack_bits
@@ -12,7 +13,7 @@ from cuzk.circuits.vanilla.domain import to_bytes
 from cuzk.errors import ShapeError
 from cuzk.synthesis import ConstraintSystem, Variable
 
-__all__ = ["NUM_PARENTS", "create_label", "create_label_circuit"]
+__all__ = ["NUM_PARENTS", "create_label", "create_label_circuit", "create_label_hints"]
 
 #: What a label hashes: six parents of layer 1, or six and eight of later ones, repeated up to this number.
 NUM_PARENTS = 37
@@ -59,27 +60,29 @@ def create_label(
     return pack_bits(cs, reversed_in_bytes(digest)[: capacity(cs.curve)])
 
 
-def create_label_circuit(
-    cs: ConstraintSystem, replica_id: int | None = None, parents: Sequence[int] | None = None
-) -> Variable:
+def create_label_circuit(cs: ConstraintSystem) -> Variable:
     """``create-label``: bits of a replica id and of 37 parents, and the label of node 22 in layer 3.
 
     Args:
-        cs: An empty system over BLS12-381.
-        replica_id: Its value, where the system keeps values.
-        parents: The parents' values.
+        cs: An empty system over BLS12-381; its hints are those of create_label_hints.
 
     Returns:
         The variable of the label; there are no inputs but ONE.
+    """
+    first, *others = (alloc_bits(cs, _NODE_BITS) for _ in range(NUM_PARENTS + 1))
+    return create_label(cs, first, _LAYER, _constant(_NODE, _NUMBER_BITS), others)
+
+
+def create_label_hints(replica_id: int, parents: Sequence[int]) -> Iterator[int]:
+    """The hints of create_label_circuit.
+
+    Args:
+        replica_id: As a number.
+        parents: The labels of the parents.
 
     Raises:
         ShapeError: Not 37 parents.
     """
-    if parents is not None and len(parents) != NUM_PARENTS:
+    if len(parents) != NUM_PARENTS:
         raise ShapeError(f"{len(parents)} parents", limit=f"{NUM_PARENTS}")
-    values = [None] * (NUM_PARENTS + 1) if replica_id is None or parents is None else [replica_id, *parents]
-    first, *others = (
-        alloc_bits(cs, _NODE_BITS, None if value is None else bytes_to_bits(to_bytes(value)))
-        for value in values
-    )
-    return create_label(cs, first, _LAYER, _constant(_NODE, _NUMBER_BITS), others)
+    return chain.from_iterable(bytes_to_bits(to_bytes(value)) for value in (replica_id, *parents))

@@ -11,36 +11,40 @@ from cuzk.circuits.uint32 import word_to_bits_be
 from cuzk.errors import ShapeError
 from cuzk.synthesis import ConstraintSystem
 
-__all__ = ["compression_circuit", "hash_circuit"]
+__all__ = ["compression_circuit", "hash_circuit", "message_hints"]
 
 
-def _alloc_message(cs: ConstraintSystem, message: bytes | None) -> list[Bit]:
-    if message is not None and len(message) * 8 != BLOCK_BITS:
+def message_hints(message: bytes) -> list[int]:
+    """The hints of both circuits: the bits of a block.
+
+    Args:
+        message: 64 bytes.
+
+    Raises:
+        ShapeError: The message has another length.
+    """
+    if len(message) * 8 != BLOCK_BITS:
         raise ShapeError(
             f"a message of {len(message)} bytes",
             limit=f"{BLOCK_BITS // 8} bytes",
             remedy="give a whole block",
         )
-    return alloc_bits(cs, BLOCK_BITS, None if message is None else bytes_to_bits(message))
+    return bytes_to_bits(message)
 
 
-def compression_circuit(cs: ConstraintSystem, message: bytes | None = None) -> list[Bit]:
+def compression_circuit(cs: ConstraintSystem) -> list[Bit]:
     """``sha256:compression``: 512 bits and the compression function on them from the initial state.
 
     Args:
-        cs: An empty system.
-        message: 64 bytes where the system keeps values.
+        cs: An empty system; its hints are those of message_hints.
 
     Returns:
         The 256 bits of the state that follows, most significant first within each word.
-
-    Raises:
-        ShapeError: The message has another length.
     """
-    state = sha256_compression(cs, _alloc_message(cs, message), sha256_initial_state())
+    state = sha256_compression(cs, alloc_bits(cs, BLOCK_BITS), sha256_initial_state())
     return [bit for word in state for bit in word_to_bits_be(word)]
 
 
-def hash_circuit(cs: ConstraintSystem, message: bytes | None = None) -> list[Bit]:
+def hash_circuit(cs: ConstraintSystem) -> list[Bit]:
     """``sha256:512``: 512 bits and their SHA-256, padding included; as compression_circuit, but the digest."""
-    return sha256(cs, _alloc_message(cs, message))
+    return sha256(cs, alloc_bits(cs, BLOCK_BITS))

@@ -29,20 +29,16 @@ def pack_bits(cs: ConstraintSystem, bits: Sequence[Bit]) -> Variable:
             limit=f"{capacity(cs.curve)} bits",
             remedy="pack them into several variables",
         )
-    total = bits_lc(bits)
-    variable = cs.alloc(cs.value(total))
-    cs.enforce(total, {ONE: 1}, {variable: 1})
-    return variable
+    return cs.define_product(bits_lc(bits), {ONE: 1})
 
 
 def pack_into_inputs(cs: ConstraintSystem, bits: Sequence[Bit]) -> list[Variable]:
     """New inputs that hold bits, least significant first; one row each, sum * 1 = input."""
-    inputs = []
-    for first in range(0, len(bits), capacity(cs.curve)):
-        total = bits_lc(bits[first : first + capacity(cs.curve)])
-        inputs.append(cs.alloc_input(cs.value(total)))
-        cs.enforce(total, {ONE: 1}, {inputs[-1]: 1})
-    return inputs
+    size = capacity(cs.curve)
+    return [
+        cs.define_product(bits_lc(bits[first : first + size]), {ONE: 1}, is_input=True)
+        for first in range(0, len(bits), size)
+    ]
 
 
 def packed_values(curve: Curve, bits: Sequence[int]) -> list[int]:

@@ -2,7 +2,7 @@
 
 >>> from cuzk.curves import get_curve
 >>> cs = ConstraintSystem(get_curve("bls12_381"), with_values=True)
->>> x, position = cs.alloc(7), [alloc_bit(cs, bit) for bit in (1, 0)]
+>>> x, position = cs.alloc(7), [enforce_bit(cs, cs.alloc(bit)) for bit in (1, 0)]
 >>> [cs.value({v: 1}) for v in insert(cs, x, position, [cs.alloc(n) for n in (1, 2, 3)])]
 [1, 7, 2, 3]
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cuzk.circuits.boolean import FALSE, Bit, alloc_bit, bit_and, bit_lc, bit_not, bit_value
+from cuzk.circuits.boolean import FALSE, Bit, bit_and, bit_lc, bit_not, enforce_bit
 from cuzk.circuits.template import call_variable_template
 from cuzk.errors import ShapeError
 from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination, Variable
@@ -28,19 +28,16 @@ def enforce_equal(cs: ConstraintSystem, a: Variable, b: Variable) -> None:
 
 def expose(cs: ConstraintSystem, variable: Variable) -> Variable:
     """A new input equal to a variable; one row, input * 1 = variable."""
-    number = cs.alloc_input(cs.value({variable: 1}))
+    number = cs.define_linear({variable: 1}, is_input=True)
     cs.enforce({number: 1}, {ONE: 1}, {variable: 1})
     return number
 
 
 def pick(cs: ConstraintSystem, condition: Bit, a: Variable, b: Variable) -> Variable:
     """A new variable c that is a where a condition holds, else b; one row, (b - a) * condition = b - c."""
-    is_a = bit_value(cs, condition)
-    out = cs.alloc(None if is_a is None else cs.value({a if is_a else b: 1}))
-    difference, rest = LinearCombination({b: 1}), LinearCombination({b: 1, out: -1})
+    difference = LinearCombination({b: 1})
     difference.add_term(a, -1)
-    cs.enforce(difference, bit_lc(condition), rest)
-    return out
+    return cs.define_product(difference, bit_lc(condition), {b: 1}, sign=-1)
 
 
 def insert(
@@ -106,10 +103,11 @@ _INSERTIONS = {1: _insert_2, 2: _insert_4, 3: _insert_8}
 def _bit_variables(cs: ConstraintSystem, operands: Sequence[Variable]) -> list[Variable]:
     """The bits of one variable, as variables."""
     (number,) = operands
-    value = cs.value({number: 1})
     size = cs.curve.r.bit_length()
-    bits = [alloc_bit(cs, None if value is None else value >> i & 1) for i in range(size)]
-    variables = [(bit >> 1) - 1 for bit in bits]
+    first = cs.define_bits(number, size)
+    variables = list(range(first, first + size))
+    for variable in variables:
+        enforce_bit(cs, variable)
     total = LinearCombination({variable: 1 << i for i, variable in enumerate(variables)})
     total.add_term(number, -1)
     cs.enforce({}, {}, total)

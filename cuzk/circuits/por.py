@@ -10,10 +10,10 @@ PorCircuit(hasher='poseidon', shape=TreeShape(base=8, sub=2, top=0), num_leaves=
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cuzk.circuits.boolean import Bit, alloc_bit
+from cuzk.circuits.boolean import Bit, alloc_bits
 from cuzk.circuits.multipack import capacity, pack_bits, pack_into_inputs
 from cuzk.circuits.number import enforce_equal, expose, insert, number_to_bits, reversed_in_bytes
 from cuzk.circuits.poseidon import poseidon_hash
@@ -28,6 +28,7 @@ __all__ = [
     "NodeHasher",
     "PorCircuit",
     "enforce_inclusion",
+    "path_hints",
     "path_root",
     "sha256_node",
 ]
@@ -53,61 +54,64 @@ NODE_HASHERS: Mapping[str, NodeHasher] = {"poseidon": poseidon_hash, "sha256": s
 
 
 def _level(
-    cs: ConstraintSystem, hasher: NodeHasher, node: Variable, arity: int, element: PathElement | None
+    cs: ConstraintSystem, hasher: NodeHasher, node: Variable, arity: int
 ) -> tuple[Variable, list[Bit]]:
     """One level: the parent of a node, and the bits of the node's position."""
-    num_bits = arity.bit_length() - 1
-    bits = [alloc_bit(cs, None if element is None else element.index >> i & 1) for i in range(num_bits)]
-    siblings = [cs.alloc(None if element is None else element.siblings[i]) for i in range(arity - 1)]
+    cs.cut()  # What precedes a level is no part of it, so that levels of a path are instances of one piece.
+    bits = alloc_bits(cs, arity.bit_length() - 1)
+    siblings = [cs.alloc() for _ in range(arity - 1)]
     return hasher(cs, insert(cs, node, bits, siblings)), bits
 
 
-def path_root(
-    cs: ConstraintSystem,
-    hasher: NodeHasher,
-    leaf: Variable,
-    arities: Sequence[int],
-    path: Sequence[PathElement] | None = None,
-) -> Variable:
+def path_root(cs: ConstraintSystem, hasher: NodeHasher, leaf: Variable, arities: Sequence[int]) -> Variable:
     """The root that a path from a leaf leads to; the leaf's index becomes one new input (more for over 254 bits).
+
+    Its hints are those of path_hints.
 
     Args:
         cs: The system.
         hasher: Rows of a node.
         leaf: Any variable.
         arities: Of each level, from the leaves up: 2, 4 or 8.
-        path: Siblings and positions, where the system keeps values.
 
     Raises:
-        ShapeError: An arity that is not supported; a path of another shape.
+        ShapeError: An arity that is not supported.
     """
     if not set(arities) <= set(_ARITIES):
         raise ShapeError(f"a tree with the arities {sorted(set(arities))}", limit="2, 4 and 8")
-    if path is not None and [len(element.siblings) + 1 for element in path] != list(arities):
+    index: list[Bit] = []
+    node = leaf
+    for arity in arities:
+        node, bits = _level(cs, hasher, node, arity)
+        index += bits
+    cs.cut()  # The index needs no hash.
+    pack_into_inputs(cs, index)
+    cs.cut()
+    return node
+
+
+def path_hints(path: Sequence[PathElement], arities: Sequence[int]) -> Iterator[int]:
+    """The hints of path_root: per level the bits of the position, then the siblings.
+
+    Raises:
+        ShapeError: The path has another shape than the tree.
+    """
+    if [len(element.siblings) + 1 for element in path] != list(arities):
         raise ShapeError(
             "a path does not have the shape of the tree",
             where=f"{[len(element.siblings) for element in path]} siblings",
             limit=f"levels of {list(arities)} children",
         )
-    index: list[Bit] = []
-    node = leaf
-    for level, arity in enumerate(arities):
-        node, bits = _level(cs, hasher, node, arity, None if path is None else path[level])
-        index += bits
-    pack_into_inputs(cs, index)
-    return node
+    for element, arity in zip(path, arities, strict=True):
+        yield from (element.index >> i & 1 for i in range(arity.bit_length() - 1))
+        yield from element.siblings
 
 
 def enforce_inclusion(
-    cs: ConstraintSystem,
-    hasher: NodeHasher,
-    leaf: Variable,
-    root: Variable,
-    arities: Sequence[int],
-    path: Sequence[PathElement] | None = None,
+    cs: ConstraintSystem, hasher: NodeHasher, leaf: Variable, root: Variable, arities: Sequence[int]
 ) -> None:
     """path_root leads to this root; one row more."""
-    enforce_equal(cs, path_root(cs, hasher, leaf, arities, path), root)
+    enforce_equal(cs, path_root(cs, hasher, leaf, arities), root)
 
 
 @dataclass(frozen=True)
@@ -158,22 +162,29 @@ class PorCircuit:
         root = "private" if self.is_private else "public"
         return f"por:{self.hasher}:{self.shape}:{self.num_leaves}:{root}"
 
-    def record(self, cs: ConstraintSystem, proof: InclusionProof | None = None) -> None:
-        """Write the rows: leaf, path, root.
+    def record(self, cs: ConstraintSystem) -> None:
+        """Write the circuit: leaf, path, root.
 
         Args:
             cs: An empty system over BLS12-381.
-            proof: Where it keeps values, what they come from.
 
         Raises:
-            ShapeError: The proof is of another shape.   CurveMismatchError: The system is over another field.
+            CurveMismatchError: The system is over another field.
         """
-        leaf = cs.alloc(None if proof is None else proof.leaf)
+        leaf = cs.alloc()
         arities = self.shape.arities(self.num_leaves)
-        computed = path_root(
-            cs, NODE_HASHERS[self.hasher], leaf, arities, None if proof is None else proof.path
-        )
-        root = cs.alloc(None if proof is None else proof.root)
+        computed = path_root(cs, NODE_HASHERS[self.hasher], leaf, arities)
+        root = cs.alloc()
         enforce_equal(cs, computed, root)
         if not self.is_private:
             expose(cs, root)
+
+    def hints(self, proof: InclusionProof) -> Iterator[int]:
+        """What record takes from outside.
+
+        Raises:
+            ShapeError: The proof is of another shape.
+        """
+        yield proof.leaf
+        yield from path_hints(proof.path, self.shape.arities(self.num_leaves))
+        yield proof.root

@@ -19,7 +19,7 @@ from functools import partial
 
 from cuzk.circuits.template import call_variable_template
 from cuzk.circuits.vanilla.poseidon_constants import MODULUS, Matrix, SparseMatrix, instance
-from cuzk.errors import CurveMismatchError, ShapeError
+from cuzk.errors import CurveMismatchError
 from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination, Variable
 
 __all__ = ["CIRCUIT_ARITIES", "poseidon_circuit", "poseidon_hash"]
@@ -56,26 +56,20 @@ def poseidon_hash(cs: ConstraintSystem, preimage: Sequence[Variable]) -> Variabl
     return call_variable_template(cs, _hash, preimage)[0]
 
 
-def poseidon_circuit(
-    cs: ConstraintSystem, preimage: Sequence[int] | None = None, *, arity: int | None = None
-) -> Variable:
+def poseidon_circuit(cs: ConstraintSystem, *, arity: int) -> Variable:
     """``poseidon:ARITY``: elements and their hash; no inputs but ONE, as in neptune's test.
 
     Args:
-        cs: An empty system over BLS12-381.
-        preimage: The elements, where the system keeps values.
-        arity: How many, where it keeps none.
+        cs: An empty system over BLS12-381; its hints are the elements.
+        arity: How many.
 
     Returns:
         The variable of the hash.
 
     Raises:
-        ShapeError: Neither the elements nor their number.   Others as of poseidon_hash.
+        Errors as of poseidon_hash.
     """
-    if preimage is None and arity is None:
-        raise ShapeError("a Poseidon circuit of no arity", remedy="give the elements or their number")
-    values: Sequence[int | None] = preimage if preimage is not None else [None] * (arity or 0)
-    return poseidon_hash(cs, [cs.alloc(value) for value in values])
+    return poseidon_hash(cs, [cs.alloc() for _ in range(arity)])
 
 
 def _hash(cs: ConstraintSystem, preimage: Sequence[Variable]) -> list[Variable]:
@@ -131,9 +125,7 @@ def _times_sparse(first: LinearCombination, state: _State, matrix: SparseMatrix)
 
 def _allocated(cs: ConstraintSystem, terms: Mapping[Variable, int]) -> Variable:
     """A new variable equal to a linear combination; one row, sum * 1 = v."""
-    variable = cs.alloc(cs.value(terms))
-    cs.enforce(terms, {ONE: 1}, {variable: 1})
-    return variable
+    return cs.define_product(terms, {ONE: 1})
 
 
 def _pending_box(cs: ConstraintSystem, terms: Mapping[Variable, int], key: int) -> LinearCombination:
@@ -143,11 +135,7 @@ def _pending_box(cs: ConstraintSystem, terms: Mapping[Variable, int], key: int) 
 
 def _fifth_power(cs: ConstraintSystem, x: Mapping[Variable, int], key: int) -> LinearCombination:
     """x^5 + key as a variable; three rows, x * x = x2, x2 * x2 = x4, x * x4 = x5 - key."""
-    value = cs.value(x)
-    square = cs.alloc(None if value is None else value**2)
-    cs.enforce(x, x, {square: 1})
-    fourth = cs.alloc(None if value is None else pow(value, 4, MODULUS))
-    cs.enforce({square: 1}, {square: 1}, {fourth: 1})
-    fifth = cs.alloc(None if value is None else pow(value, 5, MODULUS) + key)
-    cs.enforce(x, {fourth: 1}, {fifth: 1, ONE: -key} if key else {fifth: 1})
+    square = cs.define_product(x, x)
+    fourth = cs.define_product({square: 1}, {square: 1})
+    fifth = cs.define_product(x, {fourth: 1}, {ONE: -key} if key else None)
     return LinearCombination({fifth: 1})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from cuzk.circuits.boolean import FALSE, Bit, alloc_bit, bit_value, bit_xor, sha256_ch, sha256_maj
+from cuzk.circuits.boolean import FALSE, Bit, bit_xor, enforce_bit, sha256_ch, sha256_maj
 from cuzk.errors import RangeError
 from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination
 
@@ -131,29 +131,28 @@ def word_sum(equations: MultiEq, words: Sequence[Word]) -> Word:
     cs = equations.cs
     total = LinearCombination()
     get = total.get
-    value, known = 0, True
-    all_constant = True
+    constant = 0
+    terms: list[int] = []  # as define_sum takes them
     for word in words:
         for i, bit in enumerate(word):
             if bit < 2:
                 if bit:
                     total[ONE] = get(ONE, 0) + (1 << i)
-                    value += 1 << i
+                    constant += 1 << i
                 continue
-            all_constant = False
             variable, factor = (bit >> 1) - 1, 1 << i
+            terms.append(variable)
             if bit & 1:
+                terms.append(i | 1 << 8)
                 total[ONE] = get(ONE, 0) + factor
                 factor = -factor
+            else:
+                terms.append(i)
             total[variable] = get(variable, 0) + factor
-            bit_now = bit_value(cs, bit)
-            if bit_now is None:
-                known = False
-            elif bit_now:
-                value += 1 << i
-    if all_constant:
-        return constant_word(value & 0xFFFFFFFF)
+    if not terms:
+        return constant_word(constant & 0xFFFFFFFF)
     num_bits = (len(words) * 0xFFFFFFFF).bit_length()
-    bits = [alloc_bit(cs, value >> i & 1 if known else None) for i in range(num_bits)]
-    equations.enforce_equal(num_bits, total, {(bit >> 1) - 1: 1 << i for i, bit in enumerate(bits)})
+    first = cs.define_sum(terms, constant, num_bits)
+    bits = [enforce_bit(cs, first + i) for i in range(num_bits)]
+    equations.enforce_equal(num_bits, total, {first + i: 1 << i for i in range(num_bits)})
     return bits[:WORD_BITS]

@@ -1,13 +1,15 @@
-"""Circuits written in Python: a constraint system that records rows, and what is known of the result."""
+"""Circuits written in Python: a constraint system that records pieces and programs, and what is known of the result."""
 
-from cuzk.synthesis.constraint_system import ONE, ConstraintSystem, LinearCombination, RowBlock, Variable
+from cuzk.synthesis.constraint_system import ConstraintSystem
+from cuzk.synthesis.recorder import Block
 from cuzk.synthesis.structure import circuit_hash, circuit_sizes
+from cuzk.synthesis.terms import ONE, LinearCombination, Variable
 
 __all__ = [
     "ONE",
+    "Block",
     "ConstraintSystem",
     "LinearCombination",
-    "RowBlock",
     "Variable",
     "circuit_hash",
     "circuit_sizes",

@@ -1,146 +1,46 @@
-"""The front end in which circuits are written: variables are allocated, rows enforced, both are recorded.
+"""The front end in which circuits are written: variables are defined, rows enforced, both are recorded.
 
 Inputs (public) and auxiliary variables are numbered apart, each in the order of allocation; input 0 is the
-constant ONE. One run of a circuit's code records its rows, and, where values are given, computes its witness.
-The code must allocate and enforce the same whatever the values are.
+constant ONE. A circuit's code says how each variable follows from others (define_...), or takes it from outside as a
+hint (alloc). It is run in one of two modes:
 
-A variable is a plain int, so that millions of them cost no objects: auxiliary i is i, input i is -1-i.
+- record: what it says becomes the pieces and the witness programs of a compiled circuit;
+- values: it is computed at once with Python's ints. That is slow, simple, and what programs are checked against.
 
 >>> from cuzk.curves import get_curve
->>> cs = ConstraintSystem(get_curve("toy"), with_values=True)
->>> out, x = cs.alloc_input(9), cs.alloc(3)
->>> cs.enforce({x: 1}, {x: 1}, {out: 1})                                         # x * x = out
->>> r1cs, witness = cs.r1cs(), cs.witness()
+>>> def circuit(cs):                                                             # I know x with x * x + 1 = out
+...     x = cs.alloc()
+...     square = cs.define_product({x: 1}, {x: 1})
+...     out = cs.define_linear({square: 1, ONE: 1}, is_input=True)
+...     cs.enforce({square: 1, ONE: 1}, {ONE: 1}, {out: 1})
+>>> recorded, computed = ConstraintSystem(get_curve("toy")), ConstraintSystem(get_curve("toy"), hints=[3])
+>>> circuit(recorded), circuit(computed)
+(None, None)
+>>> r1cs, witness = recorded.r1cs(), computed.witness()
 >>> r1cs.num_constraints, r1cs.first_unsatisfied(witness), witness.to_ints()
-(1, None, [1, 9, 3])
+(2, None, [1, 10, 3, 9])
 """
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from cuzk.csr import CsrMatrix, IntArray, csr_from_indexed
 from cuzk.curves import Curve
-from cuzk.errors import ShapeError
-from cuzk.limbs import fr_from_ints
+from cuzk.errors import InternalError, ShapeError
+from cuzk.pieces import CompiledCircuit
 from cuzk.relation import R1CS
+from cuzk.synthesis.compiler import compile_circuit
+from cuzk.synthesis.expand import expand
+from cuzk.synthesis.program import Operations
+from cuzk.synthesis.recorder import Block, InstanceTables, Position, Recorder, check_variables
+from cuzk.synthesis.terms import ONE, Coefficients, Rows, Variable
 from cuzk.witness import Witness
 
-__all__ = ["ONE", "ConstraintSystem", "LinearCombination", "RowBlock", "Variable"]
-
-Variable: TypeAlias = int
-
-#: Input 0, whose value is 1.
-ONE: Variable = -1
+__all__ = ["ConstraintSystem"]
 
 _VALUES_REMEDY = "make the constraint system with_values=True and give every variable its value, or hints"
-_VARIABLE_REMEDY = "use only variables that this constraint system has allocated"
-
-
-class LinearCombination(dict[Variable, int]):
-    """A sum of coefficient * variable as variable -> coefficient, any ints: they are taken mod r when recorded.
-
-    Equal variables merge. Where no variable can repeat, a plain dict does the same, and faster.
-    """
-
-    __slots__ = ()
-
-    def add_term(self, variable: Variable, coefficient: int = 1) -> None:
-        """Add coefficient * variable in place."""
-        self[variable] = self.get(variable, 0) + coefficient
-
-    def add_scaled(self, other: Mapping[Variable, int], factor: int = 1) -> None:
-        """Add factor * other in place."""
-        get = self.get
-        for variable, coefficient in other.items():
-            self[variable] = get(variable, 0) + factor * coefficient
-
-
-class _Coefficients(dict[int, int]):
-    """Coefficient as written (any int) -> its index among the distinct values mod r."""
-
-    __slots__ = ("_modulus", "values_in_order")
-
-    def __init__(self, modulus: int) -> None:
-        self._modulus = modulus
-        self.values_in_order: list[int] = []
-
-    def __missing__(self, coefficient: int) -> int:
-        reduced = coefficient % self._modulus
-        if reduced != coefficient:
-            index = self[reduced]
-        else:
-            index = len(self.values_in_order)
-            self.values_in_order.append(reduced)
-        self[coefficient] = index
-        return index
-
-
-class _Rows:
-    """The rows of one matrix as they come: terms one after the other, and the length of each row."""
-
-    __slots__ = ("columns", "indices", "lengths")
-
-    def __init__(self) -> None:
-        self.columns = array("i")
-        self.indices = array("I")
-        self.lengths = array("I")
-
-    def arrays(self) -> tuple[IntArray, IntArray, IntArray]:
-        """Variables and indices of all terms, and lengths of rows, copied."""
-        return (
-            np.array(self.columns, dtype=np.int32),
-            np.array(self.indices, dtype=np.uint32),
-            np.array(self.lengths, dtype=np.uint32),
-        )
-
-    def append(self, variables: IntArray, indices: IntArray, lengths: IntArray) -> None:
-        """Add rows given as arrays() gives them."""
-        self.columns.frombytes(variables.data.cast("B"))
-        self.indices.frombytes(indices.data.cast("B"))
-        self.lengths.frombytes(lengths.data.cast("B"))
-
-    def matrix(self, curve: Curve, num_inputs: int, num_aux: int, values: list[int]) -> CsrMatrix:
-        """The canonical matrix; its columns are ONE, the other inputs, then the auxiliary variables."""
-        variables = np.frombuffer(self.columns, dtype=np.int32) if self.columns else np.zeros(0, np.int32)
-        if len(variables) and not -num_inputs <= int(variables.min()) <= int(variables.max()) < num_aux:
-            raise ShapeError(
-                "a row uses a variable that was never allocated",
-                limit=f"{num_inputs} inputs, {num_aux} auxiliary variables",
-                remedy=_VARIABLE_REMEDY,
-            )
-        columns = variables.astype(np.int64)
-        return csr_from_indexed(
-            curve,
-            (len(self.lengths), num_inputs + num_aux),
-            np.repeat(np.arange(len(self.lengths), dtype=np.uint32), np.array(self.lengths, dtype=np.int64)),
-            np.where(columns < 0, -1 - columns, columns + num_inputs).astype(np.uint32),
-            np.array(self.indices, dtype=np.int64),
-            fr_from_ints(curve, values),
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class RowBlock:
-    """The rows of one system, ready to be inserted into another.
-
-    Args:
-        sides: For A, B and C: variables (int32) and indices of coefficients (uint32) of all terms, and the number of
-            terms of each row (uint32).
-        coefficients: The values that the indices stand for.
-        num_inputs: Inputs, ONE counted.
-        num_aux: Auxiliary variables.
-    """
-
-    sides: tuple[tuple[IntArray, IntArray, IntArray], ...]
-    coefficients: Sequence[int]
-    num_inputs: int
-    num_aux: int
 
 
 class ConstraintSystem:
@@ -148,12 +48,11 @@ class ConstraintSystem:
 
     Args:
         curve: Whose Fr.
-        with_values: Whether variables get values; without, the rows alone are recorded.
+        with_values: Whether variables get values; without, rows and programs are recorded.
         hints: Values of the variables that are allocated without one, in order of their allocation; implies
             with_values.
         with_templates: Whether sub-circuits are recorded once and copied; the rows are the same. Never done where
             values are kept.
-        templates: What another system has recorded of sub-circuits, to share it.
 
     Attributes:
         aux: Values of the auxiliary variables, standard form, or None without values.
@@ -162,19 +61,27 @@ class ConstraintSystem:
     """
 
     __slots__ = (
-        "_a",
-        "_b",
-        "_c",
         "_coefficients",
         "_hints",
         "_index_of",
         "_num_aux",
+        "_num_bound",
+        "_num_hints",
         "_num_inputs",
+        "_operations",
+        "_recorder",
+        "_rows_before",
+        "_sides",
+        "_start",
+        "_tables",
         "aux",
         "curve",
         "inputs",
         "templates",
     )
+    aux: list[int] | None
+    inputs: list[int] | None
+    templates: dict[object, object] | None
 
     def __init__(
         self,
@@ -183,21 +90,35 @@ class ConstraintSystem:
         with_values: bool = False,
         hints: Iterable[int] | None = None,
         with_templates: bool = True,
-        templates: dict[object, object] | None = None,
     ) -> None:
-        self.curve = curve
         with_values = with_values or hints is not None
+        self.curve = curve
+        self.aux = [] if with_values else None
+        self.inputs = [1] if with_values else None
         self._hints = iter(() if hints is None else hints)
-        self.templates: dict[object, object] | None = None
-        if with_templates and not with_values:
-            self.templates = {} if templates is None else templates
-        self.aux: list[int] | None = [] if with_values else None
-        self.inputs: list[int] | None = [1] if with_values else None
-        self._num_aux = 0
-        self._num_inputs = 1
-        self._a, self._b, self._c = _Rows(), _Rows(), _Rows()
-        self._coefficients = _Coefficients(curve.r)
+        self._begin(Recorder(curve), 0)
+        if with_values or not with_templates:
+            self.templates = None
+
+    def _begin(self, recorder: Recorder, num_bound: int) -> None:
+        """Nothing is recorded yet; the first variables are bound from outside."""
+        self._recorder = recorder
+        self.templates = recorder.templates
+        self._coefficients: Coefficients = recorder.coefficients
         self._index_of = self._coefficients.__getitem__
+        self._num_bound = self._num_aux = num_bound
+        self._num_inputs = 1
+        self._num_hints = self._rows_before = 0
+        self._tables = InstanceTables()
+        self._sides, self._operations = (Rows(), Rows(), Rows()), Operations()
+        self._start = self.position
+
+    def child(self, num_bound: int) -> ConstraintSystem:
+        """A system for a template, which shares what is recorded; its first auxiliary variables are operands."""
+        child = ConstraintSystem.__new__(ConstraintSystem)
+        child.curve, child.aux, child.inputs, child._hints = self.curve, None, None, iter(())
+        child._begin(self._recorder, num_bound)
+        return child
 
     @property
     def num_inputs(self) -> int:
@@ -212,10 +133,15 @@ class ConstraintSystem:
     @property
     def num_constraints(self) -> int:
         """Rows so far."""
-        return len(self._a.lengths)
+        return self._rows_before + len(self._sides[0].lengths)
+
+    @property
+    def position(self) -> Position:
+        """All sizes so far."""
+        return Position(self.num_constraints, self._num_aux, self._num_inputs, self._num_hints)
 
     def alloc(self, value: int | None = None) -> Variable:
-        """A new auxiliary variable.
+        """A new auxiliary variable whose value comes from outside.
 
         Args:
             value: Its value, taken mod r, instead of the next hint; not used where the system keeps no values.
@@ -224,97 +150,235 @@ class ConstraintSystem:
             ShapeError: The system keeps values, none is given and no hint is left.
         """
         variable = self._num_aux
-        if self.aux is not None:
-            if value is None:
-                value = self._next_hint(f"auxiliary variable {variable}")
-            self.aux.append(value % self.curve.r)
         self._num_aux = variable + 1
+        if self.aux is None:
+            self._operations.hint(variable)
+            self._num_hints += 1
+        else:
+            self.aux.append(self._given(value, f"auxiliary variable {variable}"))
         return variable
 
     def alloc_input(self, value: int | None = None) -> Variable:
-        """A new input; arguments and errors as of alloc."""
+        """A new input whose value comes from outside; arguments and errors as of alloc."""
         number = self._num_inputs
-        if self.inputs is not None:
-            if value is None:
-                value = self._next_hint(f"input {number}")
-            self.inputs.append(value % self.curve.r)
         self._num_inputs = number + 1
+        if self.inputs is None:
+            self._operations.hint(-1 - number)
+            self._num_hints += 1
+        else:
+            self.inputs.append(self._given(value, f"input {number}"))
         return -1 - number
 
-    def _next_hint(self, what: str) -> int:
-        for value in self._hints:
-            return value
-        raise ShapeError(f"{what} has no value", where="all hints are used", remedy=_VALUES_REMEDY)
+    def _given(self, value: int | None, what: str) -> int:
+        """The value of a new variable: the one given, or the next hint."""
+        if value is None:
+            value = next(self._hints, None)
+        if value is None:
+            raise ShapeError(f"{what} has no value", where="all hints are used", remedy=_VALUES_REMEDY)
+        return value % self.curve.r
+
+    def define_logic(self, table: int, a: Variable, b: Variable = ONE, c: Variable = ONE) -> Variable:
+        """A new variable, bit a + 2b + 4c of a truth table of 8 bits. No row is written.
+
+        Args:
+            table: Bits, lowest first.
+            a: A variable that is 0 or 1, auxiliary or ONE; so are b and c.
+            b: The second.
+            c: The third.
+        """
+        variable, aux = self._num_aux, self.aux
+        self._num_aux = variable + 1
+        if aux is None:
+            self._operations.logic(variable, a, b, c, table)
+        else:
+            place = (a < 0 or aux[a] != 0) + 2 * (b < 0 or aux[b] != 0) + 4 * (c < 0 or aux[c] != 0)
+            aux.append(table >> place & 1)
+        return variable
+
+    def define_sum(self, terms: Sequence[int], constant: int, count: int) -> Variable:
+        """New variables, the bits of a sum of bits and a constant, lowest first. No row is written.
+
+        Args:
+            terms: Pairs, one after the other: an auxiliary variable that is 0 or 1, and shift | negated << 8 for
+                (variable xor negated) << shift.
+            constant: Not negative; the sum stays below 2^63.
+            count: Bits, at most 63.
+
+        Returns:
+            The first of the variables, which are consecutive.
+        """
+        if self.aux is None:
+            return self._many(count, lambda first: self._operations.sum(first, count, terms, constant))
+        pairs = zip(terms[::2], terms[1::2], strict=True)
+        total = constant + sum((self.aux[i] ^ how >> 8) << (how & 0xFF) for i, how in pairs)
+        return self._append_bits(total, count)
+
+    def define_bits(self, number: Variable, count: int) -> Variable:
+        """New variables, the lowest bits of a variable's value, lowest first; as define_sum. No row is written."""
+        if self.aux is None:
+            return self._many(count, lambda first: self._operations.bits(first, count, number))
+        return self._append_bits(self._known({number: 1}), count)
+
+    def define_linear(self, terms: Mapping[Variable, int], *, is_input: bool = False) -> Variable:
+        """A new variable, equal to a linear combination. No row is written."""
+        if self.aux is not None:
+            return self._append(self._known(terms), is_input=is_input)
+        out = self._next(is_input=is_input)
+        pairs = zip(terms, map(self._index_of, terms.values()), strict=True)
+        self._operations.linear(out, pairs)
+        return out
+
+    def define_product(
+        self,
+        a: Mapping[Variable, int],
+        b: Mapping[Variable, int],
+        rest: Mapping[Variable, int] | None = None,
+        *,
+        sign: int = 1,
+        is_input: bool = False,
+    ) -> Variable:
+        """A new variable v with the row a * b = rest + sign * v, which says what it is.
+
+        Args:
+            a: Linear combination; so are b and rest.
+            b: The other factor.
+            rest: What else the row has on its right side.
+            sign: 1 or -1.
+            is_input: Whether v is an input.
+        """
+        known = rest or {}
+        if self.aux is not None:
+            value = sign * (self._known(a) * self._known(b) - self._known(known))
+            out = self._append(value, is_input=is_input)
+        else:
+            out = self._next(is_input=is_input)
+            num_terms = len(a) + len(b) + len(known) + 1
+            self._operations.solve(out, len(self._sides[0].lengths), sign, num_terms)
+        self.enforce(a, b, {**known, out: sign})
+        return out
+
+    def _next(self, *, is_input: bool) -> Variable:
+        """A new variable."""
+        if is_input:
+            self._num_inputs += 1
+            return -self._num_inputs
+        self._num_aux += 1
+        return self._num_aux - 1
+
+    def _append(self, value: int, *, is_input: bool) -> Variable:
+        """A new variable with a value, where values are kept."""
+        values = self.inputs if is_input else self.aux
+        if values is None:
+            raise InternalError("a value in a system without values")
+        values.append(value % self.curve.r)
+        return self._next(is_input=is_input)
+
+    def _many(self, count: int, write: Callable[[Variable], None]) -> Variable:
+        """New auxiliary variables of one operation; the first."""
+        first = self._num_aux
+        self._num_aux = first + count
+        write(first)
+        return first
+
+    def _append_bits(self, number: int, count: int) -> Variable:
+        """New auxiliary variables with the bits of a number; the first."""
+        first = self._num_aux
+        for i in range(count):
+            self._append(number >> i & 1, is_input=False)
+        return first
 
     def enforce(
         self, a: Mapping[Variable, int], b: Mapping[Variable, int], c: Mapping[Variable, int]
     ) -> None:
         """Add the row a * b = c; each side is variable -> coefficient. Variables are checked by r1cs()."""
         index_of = self._index_of
-        for rows, terms in ((self._a, a), (self._b, b), (self._c, c)):
+        for rows, terms in zip(self._sides, (a, b, c), strict=True):
             rows.columns.extend(terms)
             rows.indices.extend(map(index_of, terms.values()))
             rows.lengths.append(len(terms))
 
-    def block(self) -> RowBlock:
-        """All rows so far, as a block for another system."""
-        sides = tuple(rows.arrays() for rows in (self._a, self._b, self._c))
-        values = tuple(self._coefficients.values_in_order)
-        return RowBlock(sides, values, self._num_inputs, self._num_aux)
+    def cut(self) -> None:
+        """End a piece here, so that what follows can run before what precedes; rows stay as they are."""
+        here = self.position
+        if self.aux is not None or here == self._start:
+            return
+        start = self._start
+        number, bindings = self._recorder.piece(self._sides, self._operations, start, here)
+        bases = np.array([[start.rows, start.aux, start.inputs, start.hints]], dtype=np.int64)
+        self._tables.add(number, bases, bindings[None])
+        self._start, self._rows_before = here, here.rows
+        self._sides, self._operations = (Rows(), Rows(), Rows()), Operations()
 
-    def insert(self, block: RowBlock, bindings: Sequence[Variable]) -> int:
-        """Append the rows of another system over the same field.
-
-        Args:
-            block: Its rows.
-            bindings: Variables of this system that stand for the block's first auxiliary ones. Its others, and its
-                inputs, become new variables of this system.
-
-        Returns:
-            What to add to a variable i >= len(bindings) of the block to get the new variable of this system.
+    def block(self) -> Block:
+        """All that is recorded so far, for another system.
 
         Raises:
-            ShapeError: This system keeps values, or the block has fewer variables than are bound.
+            ShapeError: The system keeps values, or a row uses a variable that was never allocated.
         """
-        if self.aux is not None or len(bindings) > block.num_aux:
+        if self.aux is not None:
+            raise ShapeError("a system that keeps values records no pieces", remedy="make one without values")
+        self.cut()
+        tables = self._tables.merged()
+        check_variables(tables, self.position)
+        return Block(self.position, self._num_bound, tables)
+
+    def insert(self, block: Block, operands: Sequence[Variable]) -> tuple[int, int]:
+        """Append what another system has recorded.
+
+        Args:
+            block: Of a child of this system or of another one with the same recorder.
+            operands: Variables of this system, none twice, for those that the block leaves open.
+
+        Returns:
+            What to add to an own auxiliary variable of the block, and to one of its inputs, to get that of this system.
+
+        Raises:
+            ShapeError: This system keeps values, or there are more or fewer operands than open variables.
+        """
+        if self.aux is not None or len(operands) != block.num_bound:
             raise ShapeError(
                 "a block of rows cannot be inserted",
-                limit=f"a system without values, at most {block.num_aux} variables bound",
+                limit=f"a system without values, {block.num_bound} operands",
                 remedy="run the code of the sub-circuit instead",
             )
-        shift = self._num_aux - len(bindings)
-        inputs = [-self._num_inputs - i for i in reversed(range(1, block.num_inputs))]
-        new = np.arange(len(bindings), block.num_aux) + shift
-        # The block's variables from -num_inputs to num_aux-1, in this order; ONE stays what it is.
-        table = np.concatenate([inputs, [ONE], bindings, new]).astype(np.int32)
-        index = np.array([self._index_of(value) for value in block.coefficients], dtype=np.uint32)
-        for rows, (variables, indices, lengths) in zip((self._a, self._b, self._c), block.sides, strict=True):
-            rows.append(table[variables + block.num_inputs], index[indices], lengths)
-        self._num_aux += block.num_aux - len(bindings)
-        self._num_inputs += block.num_inputs - 1
-        return shift
+        self.cut()
+        here, size = self.position, block.end
+        self._tables.insert(block, here, operands)
+        self._rows_before += size.rows
+        self._num_aux += size.aux - block.num_bound
+        self._num_inputs += size.inputs - 1
+        self._num_hints += size.hints
+        self._start = self.position
+        return here.aux - block.num_bound, 1 - here.inputs
 
     def value(self, terms: Mapping[Variable, int]) -> int | None:
         """The value of a linear combination, reduced mod r, or None where the system keeps no values."""
-        if self.aux is None or self.inputs is None:
-            return None
-        aux, inputs = self.aux, self.inputs
-        total = sum(factor * (aux[i] if i >= 0 else inputs[-1 - i]) for i, factor in terms.items())
-        return total % self.curve.r
+        return None if self.aux is None else self._known(terms) % self.curve.r
 
-    def r1cs(self) -> R1CS:
-        """The circuit recorded so far.
+    def _known(self, terms: Mapping[Variable, int]) -> int:
+        """The value of a linear combination where values are kept, not reduced."""
+        aux, inputs = self.aux, self.inputs
+        if aux is None or inputs is None:
+            raise InternalError("a value in a system without values")
+        return sum(factor * (aux[i] if i >= 0 else inputs[-1 - i]) for i, factor in terms.items())
+
+    def compile(self) -> CompiledCircuit:
+        """The circuit recorded so far, as pieces and programs.
 
         Raises:
-            ShapeError: A row uses a variable that was never allocated.
+            ShapeError: The system keeps values; a row uses a variable that was never allocated; a variable is computed
+                from one that is allocated after it.
         """
-        size = self._num_inputs + self._num_aux
+        block = self.block()
+        return compile_circuit(self.curve, self._recorder, block.tables, block.end)
+
+    def r1cs(self) -> R1CS:
+        """The circuit recorded so far, as matrices; errors as of compile, but values may be kept."""
+        if self.aux is None:
+            return expand(self.compile())
         values = self._coefficients.values_in_order
-        a, b, c = (
-            rows.matrix(self.curve, self._num_inputs, self._num_aux, values)
-            for rows in (self._a, self._b, self._c)
-        )
-        return R1CS(self.curve, size, self._num_inputs - 1, a, b, c)
+        a, b, c = (rows.matrix(self.curve, self._num_inputs, self._num_aux, values) for rows in self._sides)
+        return R1CS(self.curve, self._num_inputs + self._num_aux, self._num_inputs - 1, a, b, c)
 
     def witness(self) -> Witness:
         """The values of all variables, in the order of r1cs().

@@ -14,9 +14,9 @@ import pytest
 
 from cuzk.circuits.boolean import alloc_bits, bit_value
 from cuzk.circuits.catalogue import build_circuit, find_circuit
-from cuzk.circuits.create_label import create_label, create_label_circuit
+from cuzk.circuits.create_label import create_label, create_label_circuit, create_label_hints
 from cuzk.circuits.number import enforce_equal, expose, insert, number_to_bits, reversed_in_bytes
-from cuzk.circuits.por import NODE_HASHERS, PorCircuit, enforce_inclusion, path_root, sha256_node
+from cuzk.circuits.por import NODE_HASHERS, PorCircuit, enforce_inclusion, path_hints, path_root, sha256_node
 from cuzk.circuits.poseidon import poseidon_hash
 from cuzk.circuits.vanilla import labels
 from cuzk.circuits.vanilla.merkle import HASHERS, SHA256, InclusionProof, TreeShape, build_tree
@@ -61,8 +61,9 @@ def proof_of(name: str, leaf: int, seed: int = 1) -> InclusionProof:
 
 
 def recorded(name: str, proof: InclusionProof) -> tuple[ConstraintSystem, R1CS]:
-    cs = ConstraintSystem(BLS, with_values=True)
-    PorCircuit.parse(name).record(cs, proof)
+    circuit = PorCircuit.parse(name)
+    cs = ConstraintSystem(BLS, hints=circuit.hints(proof))
+    circuit.record(cs)
     return cs, cs.r1cs()
 
 
@@ -188,9 +189,9 @@ def test_a_node_of_sha256() -> None:
 def test_inclusion_with_a_root_at_hand() -> None:
     proof = proof_of("por:poseidon:8-4-2:64:public", 37)
     for root in (proof.root, proof.root ^ 1):
-        cs = ConstraintSystem(BLS, with_values=True)
+        cs = ConstraintSystem(BLS, hints=path_hints(proof.path, (8, 4, 2)))
         leaf, claimed = cs.alloc(proof.leaf), cs.alloc(root)
-        enforce_inclusion(cs, NODE_HASHERS["poseidon"], leaf, claimed, (8, 4, 2), proof.path)
+        enforce_inclusion(cs, NODE_HASHERS["poseidon"], leaf, claimed, (8, 4, 2))
         assert cs.r1cs().first_unsatisfied(cs.witness()) == (
             None if root == proof.root else cs.num_constraints - 1
         )
@@ -208,8 +209,8 @@ def test_labels() -> None:
     r1cs = build_circuit("create-label")
     rng = random.Random(9)
     replica_id, *parents = (rng.randrange(BLS.r) for _ in range(38))
-    cs = ConstraintSystem(BLS, with_values=True)
-    label = create_label_circuit(cs, replica_id, parents)
+    cs = ConstraintSystem(BLS, hints=create_label_hints(replica_id, parents))
+    label = create_label_circuit(cs)
     assert cs.value({label: 1}) == labels.create_label(replica_id, 3, 22, parents)
     assert cs.r1cs().first_unsatisfied(cs.witness()) is None
     assert circuit_hash(cs.r1cs()) == circuit_hash(r1cs)
@@ -247,13 +248,13 @@ def test_names_and_shapes() -> None:
     )
     cs = ConstraintSystem(BLS, with_values=True)
     with pytest.raises(ShapeError, match="a path does not have the shape"):
-        PorCircuit.parse(SMALL[0]).record(cs, proof_of(SMALL[1], 3))
+        list(PorCircuit.parse(SMALL[0]).hints(proof_of(SMALL[1], 3)))
     with pytest.raises(ShapeError, match="a tree with the arities"):
         path_root(cs, NODE_HASHERS["poseidon"], cs.alloc(1), [2, 16])
     with pytest.raises(ShapeError, match="insertion into 2 variables"):
         insert(cs, 0, [2], [0, 0])
     with pytest.raises(ShapeError, match="36 parents"):
-        create_label_circuit(cs, 1, [0] * 36)
+        create_label_hints(1, [0] * 36)
     with pytest.raises(ShapeError, match="a label of 1 parents"):
         create_label(cs, [0] * 256, 1, [0] * 64, [[0] * 256])
     with pytest.raises(RangeError, match="no Poseidon of arity 5"):

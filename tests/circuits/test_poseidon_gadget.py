@@ -16,7 +16,7 @@ from cuzk.circuits.poseidon import CIRCUIT_ARITIES, poseidon_circuit, poseidon_h
 from cuzk.circuits.vanilla.poseidon import poseidon, poseidon_plain
 from cuzk.curves import get_curve
 from cuzk.device import get_device
-from cuzk.errors import CurveMismatchError, RangeError, ShapeError
+from cuzk.errors import CurveMismatchError, RangeError
 from cuzk.groth16 import Prover, setup, verify
 from cuzk.synthesis import ConstraintSystem, circuit_hash, circuit_sizes
 from tests.circuits.damage import survivors
@@ -69,8 +69,8 @@ def test_terms_and_hash_of_the_named_circuits(arity: int) -> None:
 def test_digests_and_witnesses(arity: int) -> None:
     """Random elements and the ends of the field: the hash outside the circuit, the same rows, all satisfied."""
     for preimage in (elements(arity, arity), elements(99, arity), [0] * arity, [BLS.r - 1] * arity):
-        cs = ConstraintSystem(BLS, with_values=True)
-        digest = cs.value({poseidon_circuit(cs, preimage): 1})
+        cs = ConstraintSystem(BLS, hints=preimage)
+        digest = cs.value({poseidon_circuit(cs, arity=arity): 1})
         assert digest == poseidon(preimage) == poseidon_plain(preimage)
         r1cs = cs.r1cs()
         assert r1cs.first_unsatisfied(cs.witness()) is None
@@ -78,8 +78,8 @@ def test_digests_and_witnesses(arity: int) -> None:
 
 
 def test_another_digest_breaks_the_last_row() -> None:
-    cs = ConstraintSystem(BLS, with_values=True)
-    digest = poseidon_circuit(cs, elements(5, 4))
+    cs = ConstraintSystem(BLS, hints=elements(5, 4))
+    digest = poseidon_circuit(cs, arity=4)
     assert cs.aux is not None
     cs.aux[digest] = (cs.aux[digest] + 1) % BLS.r
     assert cs.r1cs().first_unsatisfied(cs.witness()) == cs.num_constraints - 1
@@ -107,14 +107,14 @@ def test_templates_write_the_same_rows() -> None:
         chained(cs)
     assert with_values.r1cs().first_unsatisfied(with_values.witness()) is None
     assert len({circuit_hash(cs.r1cs()) for cs in systems}) == 1
-    assert len(copied.templates or {}) == 4  # forms ab, aa, abcc and abcb; one with an input is none
+    assert len(copied.templates or {}) == 4  # forms ab, aa, abcc and abcb
 
 
 def test_damaged_rows_are_caught() -> None:
     witnesses = []
     for seed in range(3):
-        cs = ConstraintSystem(BLS, with_values=True)
-        poseidon_circuit(cs, elements(seed, 8))
+        cs = ConstraintSystem(BLS, hints=elements(seed, 8))
+        poseidon_circuit(cs, arity=8)
         witnesses.append(cs.witness().to_ints())
     assert survivors(build_circuit("poseidon:8"), witnesses, 60, seed=3) == []
 
@@ -124,15 +124,13 @@ def test_what_is_refused() -> None:
         poseidon_circuit(ConstraintSystem(get_curve("bn254")), arity=2)
     with pytest.raises(RangeError, match="no Poseidon of arity 3"):
         poseidon_circuit(ConstraintSystem(BLS), arity=3)
-    with pytest.raises(ShapeError, match="of no arity"):
-        poseidon_circuit(ConstraintSystem(BLS))
 
 
 def test_a_proof() -> None:
     """Knowledge of two elements with a public hash, on the cpu; another hash is refused."""
     preimage = elements(6, 2)
-    cs = ConstraintSystem(BLS, with_values=True)
-    expose(cs, poseidon_circuit(cs, preimage))
+    cs = ConstraintSystem(BLS, hints=preimage)
+    expose(cs, poseidon_circuit(cs, arity=2))
     r1cs, device = cs.r1cs(), get_device("cpu")
     key = setup(r1cs, device)
     proof = Prover(key, device).prove(cs.witness())

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from cuzk.circuits.hashes import compression_circuit
+from cuzk.circuits.hashes import compression_circuit, message_hints
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import get_curve
 from cuzk.limbs import fr_from_ints, fr_to_ints
@@ -31,8 +31,8 @@ def recorded() -> tuple[R1CS, list[list[int]]]:
     witnesses = []
     r1cs = None
     for seed in range(NUM_WITNESSES):
-        cs = ConstraintSystem(BLS, with_values=True)
-        compression_circuit(cs, random.Random(seed).randbytes(64))
+        cs = ConstraintSystem(BLS, hints=message_hints(random.Random(seed).randbytes(64)))
+        compression_circuit(cs)
         witnesses.append(cs.witness().to_ints())
         r1cs = r1cs or cs.r1cs()
     assert r1cs is not None

@@ -14,7 +14,7 @@ import pytest
 from cuzk.circuits import sha256 as gadget
 from cuzk.circuits.boolean import FALSE, Bit, alloc_bits, bit_value, bytes_to_bits
 from cuzk.circuits.catalogue import build_circuit
-from cuzk.circuits.hashes import compression_circuit, hash_circuit
+from cuzk.circuits.hashes import compression_circuit, hash_circuit, message_hints
 from cuzk.circuits.multipack import pack_bits, pack_into_inputs
 from cuzk.curves import get_curve
 from cuzk.device import get_device
@@ -84,8 +84,8 @@ def test_digests_of_every_padding(length: int) -> None:
 def test_a_smaller_field() -> None:
     """BN254 holds a bit less: other rows for sums, the same digest."""
     data = message(2)
-    cs = ConstraintSystem(get_curve("bn254"), with_values=True)
-    assert digest_of(cs, hash_circuit(cs, data)) == hashlib.sha256(data).digest()
+    cs = ConstraintSystem(get_curve("bn254"), hints=message_hints(data))
+    assert digest_of(cs, hash_circuit(cs)) == hashlib.sha256(data).digest()
     assert cs.r1cs().first_unsatisfied(cs.witness()) is None
 
 
@@ -93,8 +93,8 @@ def test_a_smaller_field() -> None:
 def test_witnesses_of_the_named_circuits(kind: str) -> None:
     """Values change no row, and the rows hold."""
     data = {"zeros": bytes(64), "ones": b"\xff" * 64, "random": message(1)}[kind]
-    cs = ConstraintSystem(BLS, with_values=True)
-    assert digest_of(cs, hash_circuit(cs, data)) == hashlib.sha256(data).digest()
+    cs = ConstraintSystem(BLS, hints=message_hints(data))
+    assert digest_of(cs, hash_circuit(cs)) == hashlib.sha256(data).digest()
     r1cs = cs.r1cs()
     assert circuit_hash(r1cs) == HASHES["sha256:512"]
     assert r1cs.first_unsatisfied(cs.witness()) is None
@@ -137,7 +137,7 @@ def test_what_is_refused() -> None:
     with pytest.raises(ShapeError, match="a block of 511 bits"):
         gadget.sha256_compression(cs, [FALSE] * 511, gadget.sha256_initial_state())
     with pytest.raises(ShapeError, match="a message of 63 bytes"):
-        hash_circuit(cs, bytes(63))
+        message_hints(bytes(63))
     toy = ConstraintSystem(get_curve("toy"))
     with pytest.raises(RangeError, match="scalar field of toy"):
         gadget.sha256(toy, alloc_bits(toy, 8))
@@ -146,8 +146,8 @@ def test_what_is_refused() -> None:
 def test_a_proof() -> None:
     """Set-up, proof and verification of a preimage whose digest is public, on the cpu; another digest is refused."""
     data = message(3)
-    cs = ConstraintSystem(BLS, with_values=True)
-    pack_into_inputs(cs, compression_circuit(cs, data))
+    cs = ConstraintSystem(BLS, hints=message_hints(data))
+    pack_into_inputs(cs, compression_circuit(cs))
     r1cs, witness = cs.r1cs(), cs.witness()
     device = get_device("cpu")
     key = setup(r1cs, device)

@@ -15,7 +15,7 @@ from cuzk.circuits import sha256 as gadget
 from cuzk.circuits.boolean import bit_value, bytes_to_bits
 from cuzk.circuits.catalogue import build_circuit
 from cuzk.circuits.multipack import packed_values
-from cuzk.circuits.sprout import TREE_DEPTH, JoinSplit, OutputNote, SpentNote, joinsplit
+from cuzk.circuits.sprout import TREE_DEPTH, JoinSplit, OutputNote, SpentNote, joinsplit, joinsplit_hints
 from cuzk.circuits.uint32 import word_to_bits_be
 from cuzk.curves import get_curve
 from cuzk.synthesis import ConstraintSystem, circuit_hash, circuit_sizes
@@ -83,8 +83,8 @@ def test_the_published_hash() -> None:
 def test_a_witness() -> None:
     """Public inputs are those computed outside the circuit; all rows hold; another nullifier breaks one."""
     data, public = example(1, (1 << 63, 12345))
-    cs = ConstraintSystem(BLS, with_values=True)
-    joinsplit(cs, data)
+    cs = ConstraintSystem(BLS, hints=joinsplit_hints(data))
+    joinsplit(cs)
     r1cs, witness = cs.r1cs(), cs.witness()
     assert circuit_hash(r1cs) == PUBLISHED_HASH
     assert witness.public(r1cs.num_public) == public

@@ -96,8 +96,10 @@ def test_values_are_computed_by_the_code() -> None:
 
 
 def test_what_is_refused() -> None:
-    block = ConstraintSystem(BLS).block()
+    block = ConstraintSystem(BLS).child(0).block()
     with pytest.raises(ShapeError, match="cannot be inserted"):
         ConstraintSystem(BLS, with_values=True).insert(block, [])
-    with pytest.raises(ShapeError, match="at most 0 variables"):
+    with pytest.raises(ShapeError, match="0 operands"):
         ConstraintSystem(BLS).insert(block, [0])
+    with pytest.raises(ShapeError, match="records no pieces"):
+        ConstraintSystem(BLS, with_values=True).block()
