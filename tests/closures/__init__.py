@@ -1,0 +1,1 @@
+"""The classic synthesis: compiled code against plain ints and the sparse product."""
