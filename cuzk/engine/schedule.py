@@ -12,7 +12,7 @@ per ageing interval, up to HIGH: nothing starves, and CRITICAL stays ahead of al
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from cuzk.engine.jobs import Priority, Task
@@ -32,6 +32,10 @@ class Limits:
 
     jobs: int = 1000
     payload_bytes: int = 8 << 30
+
+
+def _skip_none(_: Task) -> bool:
+    return False
 
 
 @dataclass
@@ -118,18 +122,26 @@ class Schedule:
         order = self._order(now)
         return next((i for i, task in enumerate(order) if task.job_id == job_id), 0)
 
-    def next(self, *, now: float, most: int = 1, refuse: Collection[str] = ()) -> Batch | None:
+    def circuit(self, job_id: str) -> str:
+        """The circuit of a job."""
+        return self._entries[job_id].circuit
+
+    def head(self, *, now: float, skip: Callable[[Task], bool] = _skip_none) -> Task | None:
+        """The partition that next() would give out first."""
+        return next((task for task in self._order(now) if not skip(task)), None)
+
+    def next(self, *, now: float, most: int = 1, skip: Callable[[Task], bool] = _skip_none) -> Batch | None:
         """Take the next partitions out of the queue.
 
         Args:
             now: Seconds, of the clock that add() was given.
             most: Partitions at most; more than one only of one circuit, and none that would overtake another.
-            refuse: Circuits that whoever asks cannot prove.
+            skip: Partitions that whoever asks cannot take.
 
         Returns:
             What to prove; None where nothing waits.
         """
-        order = [task for task in self._order(now) if self._entries[task.job_id].circuit not in refuse]
+        order = [task for task in self._order(now) if not skip(task)]
         if not order:
             return None
         first = order[0]

@@ -72,12 +72,19 @@ def test_a_whole_job_at_a_time() -> None:
     assert names(queue.next(now=0)) == [(1, 0), (1, 1)]
 
 
-def test_circuits_that_a_worker_refuses_stay_for_others() -> None:
+def test_what_a_worker_cannot_take_stays_for_others() -> None:
     queue = schedule()
-    queue.add(tasks(0), Priority.CRITICAL, "large", size=1, now=0)
-    queue.add(tasks(1), Priority.LOW, "small", size=1, now=0)
-    assert names(queue.next(now=0, refuse={"large"})) == [(1, 0)]
-    assert queue.next(now=0, refuse={"large"}) is None
+    queue.add(tasks(0), Priority.CRITICAL, "c", size=1, now=0)
+    queue.add(tasks(1), Priority.LOW, "c", size=1, now=0)
+
+    def skip(task: Task) -> bool:
+        return task.seq == 0
+
+    assert queue.head(now=0) == Task(0, 0, "job0")
+    assert queue.head(now=0, skip=skip) == Task(1, 0, "job1")
+    assert names(queue.next(now=0, skip=skip)) == [(1, 0)]
+    assert queue.next(now=0, skip=skip) is None
+    assert queue.head(now=0, skip=skip) is None
     assert names(queue.next(now=0)) == [(0, 0)]
 
 

@@ -1,0 +1,142 @@
+"""The jobs of an engine: accepted, waited for, ended once, counted.
+
+The journal has them first; what is here is what a running daemon needs of those that have not ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cuzk.engine.jobs import Job, JobRequest, JobState
+from cuzk.engine.journal import Journal
+
+__all__ = ["JobBoard", "Totals"]
+
+_LOG = logging.getLogger("cuzk.engine")
+_DURATIONS_KEPT = 1000
+
+
+@dataclass
+class Totals:
+    """Counts since the start.
+
+    Attributes:
+        accepted: Jobs taken in; done, failed, cancelled: jobs that ended so; refused: jobs not taken in.
+        proofs: Partitions proven.
+        retried: Partitions given out again.
+        faults: Failures of devices and of our own code.
+    """
+
+    accepted: int = 0
+    proofs: int = 0
+    done: int = 0
+    failed: int = 0
+    cancelled: int = 0
+    retried: int = 0
+    refused: int = 0
+    faults: int = 0
+
+
+class JobBoard:
+    """Jobs that have not ended, and the way to those that have. One event loop owns it.
+
+    Args:
+        journal: Where jobs survive.
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(self, journal: Journal, clock: Callable[[], float]) -> None:
+        self.journal = journal
+        self.totals = Totals()
+        #: Circuit and seconds from acceptance to end, of the last jobs that ended.
+        self.durations_s: deque[tuple[str, float]] = deque(maxlen=_DURATIONS_KEPT)
+        self._clock = clock
+        self._jobs: dict[str, Job] = {}
+        self._accepted_at: dict[str, float] = {}
+        self._ends: dict[str, asyncio.Event] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    def __contains__(self, job_id: str) -> bool:
+        return job_id in self._jobs
+
+    def open_jobs(self) -> list[Job]:
+        """Jobs that have not ended, oldest first."""
+        return sorted(self._jobs.values(), key=lambda job: job.seq)
+
+    def get(self, job_id: str) -> Job | None:
+        """A job that has not ended."""
+        return self._jobs.get(job_id)
+
+    def find(self, job_id: str) -> Job | None:
+        """A job that goes on or is remembered."""
+        return self._jobs.get(job_id) or self.journal.find(job_id)
+
+    def age_s(self, job: Job) -> float:
+        """Seconds since this daemon has had the job."""
+        return self._clock() - self._accepted_at[job.id]
+
+    def recover(self) -> list[Job]:
+        """The jobs that an earlier daemon left, now on the board."""
+        jobs = self.journal.unfinished()
+        for job in jobs:
+            self._add(job)
+        return jobs
+
+    def accept(self, request: JobRequest) -> Job:
+        """Take in a new job; errors as of Journal.accept."""
+        job, _ = self.journal.accept(request)
+        self._add(job)
+        self.totals.accepted += 1
+        facts = {"job": job.id, "circuit": job.circuit, "priority": job.priority.name, **dict(job.tags)}
+        _LOG.info("accepted", extra={"facts": facts})
+        return job
+
+    def _add(self, job: Job) -> None:
+        self._jobs[job.id] = job
+        self._accepted_at[job.id] = self._clock()
+        self._ends[job.id] = asyncio.Event()
+        self._idle.clear()
+
+    def add_proof(self, job: Job, partition: int, proof: bytes) -> bool:
+        """Keep a proof; False where the job has it already."""
+        if not self.journal.record_proof(job.id, partition, proof):
+            return False
+        job.proofs[partition] = proof
+        self.totals.proofs += 1
+        return True
+
+    def end(self, job: Job, state: JobState, reason: str = "") -> None:
+        """End a job, and tell whoever waits for it."""
+        if self.journal.finish(job, state, reason):
+            self.durations_s.append((job.circuit, self.age_s(job)))
+            counter = {JobState.DONE: "done", JobState.FAILED: "failed", JobState.CANCELLED: "cancelled"}[
+                state
+            ]
+            setattr(self.totals, counter, getattr(self.totals, counter) + 1)
+            _LOG.info("ended", extra={"facts": {"job": job.id, "state": state.value, "reason": reason}})
+        self._jobs.pop(job.id, None)
+        self._accepted_at.pop(job.id, None)
+        end = self._ends.pop(job.id, None)
+        if end is not None:
+            end.set()
+        if not self._jobs:
+            self._idle.set()
+
+    async def wait(self, job_id: str, timeout_s: float | None) -> Job | None:
+        """Wait for a job's end, at most so long; the job as it is then, or None where there is none."""
+        end = self._ends.get(job_id)
+        if end is not None:
+            try:
+                await asyncio.wait_for(end.wait(), timeout_s)
+            except TimeoutError:
+                return self._jobs.get(job_id)
+        return self.find(job_id)
+
+    async def all_ended(self) -> None:
+        """Wait until no job goes on."""
+        await self._idle.wait()

@@ -1,0 +1,309 @@
+"""The engine: jobs come in, partitions go to workers, proofs come back, each job ends once.
+
+One event loop owns all of it. What must not be lost is in the journal before anyone hears of it; what a worker loses
+is given out again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from cuzk.engine.board import JobBoard
+from cuzk.engine.config import DaemonConfig
+from cuzk.engine.jobs import Job, JobRequest, JobState, Task
+from cuzk.engine.journal import Journal
+from cuzk.engine.messages import (
+    Cancel,
+    Evict,
+    Failed,
+    FromWorker,
+    KeyChange,
+    Payload,
+    Preload,
+    Prove,
+    Proved,
+    Ready,
+)
+from cuzk.engine.placement import Placement
+from cuzk.engine.pool import WorkerHandle
+from cuzk.engine.schedule import Limits, Schedule
+from cuzk.engine.worker import WorkerConfig
+from cuzk.errors import EngineError, InputError
+
+__all__ = ["Engine"]
+
+_LOG = logging.getLogger("cuzk.engine")
+
+#: Workers that may die while they prove one partition: the third that does is no accident.
+_MAX_DEATHS = 2
+_SWEEP_S = 1.0
+
+
+class Engine:
+    """Accepts jobs and has them proven. Made and used within one event loop.
+
+    Args:
+        config: How.
+        workers: One configuration per worker process.
+        journal: Where jobs survive; closed by stop().
+        clock: Seconds, monotonic.
+    """
+
+    def __init__(
+        self,
+        config: DaemonConfig,
+        workers: Sequence[WorkerConfig],
+        journal: Journal,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        queue = config.queue
+        self.config = config
+        self.board = JobBoard(journal, clock)
+        self.schedule = Schedule(
+            Limits(queue.max_jobs, queue.max_payload_bytes),
+            ageing_s=queue.ageing_s,
+            by_partition=config.pipeline.by_partition,
+        )
+        self.started = clock()
+        self.is_draining = False
+        self.workers = [
+            WorkerHandle(i, worker, self._on_message, self._on_death) for i, worker in enumerate(workers)
+        ]
+        self.placement = Placement(config.pipeline, self.workers)
+        self._clock = clock
+        self._deaths: Counter[Task] = Counter()
+        self._numbers = itertools.count(1)
+        self._answers: dict[int, tuple[int, asyncio.Future[KeyChange]]] = {}
+        self._sweeper: asyncio.Task[None] | None = None
+
+    # Life
+
+    async def start(self) -> None:
+        """Take up what the journal holds, and start the workers; they preload keys while jobs wait."""
+        now = self._clock()
+        for job in self.board.recover():
+            if job.tasks:
+                self.schedule.add(job.tasks, job.priority, job.circuit, size=job.payload_bytes, now=now)
+            else:
+                self.board.end(job, JobState.DONE)
+        for worker in self.workers:
+            worker.start()
+        self._sweeper = asyncio.create_task(self._sweep())
+
+    async def drain(self) -> None:
+        """Refuse new jobs, and wait until every accepted one has ended."""
+        self.is_draining = True
+        await self.board.all_ended()
+
+    async def stop(self, grace_s: float = 5.0) -> None:
+        """End the workers. What is not proven stays in the journal."""
+        self.is_draining = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._sweeper
+        await asyncio.gather(*(worker.stop(grace_s) for worker in self.workers))
+        self.board.journal.close()
+
+    # What clients ask for
+
+    def submit(self, request: JobRequest) -> tuple[Job, int]:
+        """Accept a job.
+
+        Returns:
+            The job, and how many partitions come before it. A request identifier that is known gives the job that it
+            named before.
+
+        Raises:
+            BusyError: Too much is queued.
+            EngineError: The daemon is about to stop, or its disk fails.
+        """
+        known = self.board.find(request.request_id) if request.request_id else None
+        if known is not None:
+            return known, self._position(known)
+        if self.is_draining:
+            raise EngineError(
+                "the daemon is stopping and takes no more jobs", remedy="submit when it is back"
+            )
+        try:
+            self.schedule.check_room(len(request.payload))
+        except EngineError:
+            self.board.totals.refused += 1
+            raise
+        job = self.board.accept(request)
+        self.schedule.add(job.tasks, job.priority, job.circuit, size=job.payload_bytes, now=self._clock())
+        position = self._position(job)
+        self._dispatch()
+        return job, position
+
+    def cancel(self, job_id: str) -> bool:
+        """Stop a job, its running partitions at their next phase; whether some were running.
+
+        Raises:
+            InputError: There is no such job.
+        """
+        job = self.board.get(job_id)
+        if job is not None:
+            return self._stop_job(job, JobState.CANCELLED, "cancelled by a client")
+        if self.board.find(job_id) is None:
+            raise InputError(f"there is no job {job_id!r:.60}", remedy="see `cuzk status`")
+        return False
+
+    async def preload(self, circuit: str) -> list[KeyChange]:
+        """Load a key on every worker; their answers."""
+        return await self._ask(lambda number: Preload(number, circuit))
+
+    async def evict(self, circuit: str) -> list[KeyChange]:
+        """Let a key go on every worker; their answers."""
+        return await self._ask(lambda number: Evict(number, circuit))
+
+    async def _ask(self, make: Callable[[int], Preload | Evict]) -> list[KeyChange]:
+        waiting = []
+        for worker in self.workers:
+            if worker.state.ready:
+                number, future = next(self._numbers), asyncio.get_running_loop().create_future()
+                self._answers[number] = (worker.state.index, future)
+                waiting.append(future)
+                worker.send(make(number))
+        if not waiting:
+            raise EngineError("no worker is ready", remedy="try again when `cuzk status` shows one")
+        return list(await asyncio.gather(*waiting))
+
+    # Giving out
+
+    def _dispatch(self) -> None:
+        """Give out partitions while a worker has room for one."""
+        while (choice := self.placement.next(self.schedule, self._clock())) is not None:
+            worker, batch = choice
+            payloads = []
+            for task in batch.tasks:
+                job = self.board.get(task.job_id)
+                assert job is not None
+                if job.state is JobState.QUEUED:
+                    job.state = JobState.RUNNING
+                    job.add_time("queue_wait", self.board.age_s(job) * 1e3)
+                payloads.append(Payload(job.payload_path, job.form, job.first_partition + task.partition))
+            worker.send(Prove(next(self._numbers), batch.circuit, batch.tasks, tuple(payloads), batch.rank))
+
+    # What workers say
+
+    def _on_message(self, worker: WorkerHandle, message: FromWorker) -> None:
+        if isinstance(message, Proved):
+            self._answered(worker, message.number, message.task)
+            self._proved(message)
+        elif isinstance(message, Failed):
+            self._answered(worker, message.number, message.task)
+            self._failed(worker, message)
+        elif isinstance(message, KeyChange):
+            _, answer = self._answers.pop(message.number, (0, None))
+            if answer is not None and not answer.done():
+                answer.set_result(message)
+        elif isinstance(message, Ready):
+            for circuit in self.config.keys.preload:
+                worker.send(Preload(0, circuit))
+        self._dispatch()
+
+    @staticmethod
+    def _answered(worker: WorkerHandle, number: int, task: Task) -> None:
+        """One partition of an order is off the worker's hands."""
+        order = worker.state.orders.get(number)
+        if order is not None:
+            left = tuple(other for other in order.tasks if other != task)
+            worker.state.orders[number] = replace(order, tasks=left)
+            if not left:
+                del worker.state.orders[number]
+
+    def _proved(self, message: Proved) -> None:
+        job = self.board.get(message.task.job_id)
+        if job is None or not self.board.add_proof(job, message.task.partition, message.proof):
+            return
+        for stage, milliseconds in message.times_ms.items():
+            job.add_time(stage, milliseconds)
+        if self.schedule.done(message.task):
+            self._end(job, JobState.DONE)
+
+    def _failed(self, worker: WorkerHandle, message: Failed) -> None:
+        task, job = message.task, self.board.get(message.task.job_id)
+        if message.kind in ("device", "internal"):
+            self.board.totals.faults += 1
+            facts = {"job": task.job_id, "partition": task.partition, "reason": message.reason}
+            _LOG.error("fault", extra={"facts": {**facts, "case": message.case}})
+        if message.device_lost:
+            worker.replace(message.reason)
+        if job is None:
+            return
+        if message.kind == "cancelled":
+            self.schedule.put_back(task)  # of a job that goes on: its order was stopped for another's sake
+            return
+        attempts = job.attempts[task.partition] = job.attempts.get(task.partition, 0) + 1
+        if message.kind == "device" and attempts == 1 and self.config.pipeline.retry_elsewhere:
+            self.board.totals.retried += 1
+            self.placement.avoid(task, worker)
+            self.schedule.put_back(task)
+            return
+        again = ", for the second time" if attempts > 1 else ""
+        case = f" (case: {message.case})" if message.case else ""
+        where = f"partition {task.partition} of {job.num_partitions} failed{again}"
+        self._stop_job(job, JobState.FAILED, f"{where}: {message.reason}{case}")
+
+    def _on_death(self, worker: WorkerHandle, orders: list[Prove]) -> None:
+        """A process is gone: its orders go back to the queue, unless they kill every process."""
+        index, error = worker.state.index, worker.state.last_error
+        for number in [number for number, (asked, _) in self._answers.items() if asked == index]:
+            _, future = self._answers.pop(number)
+            if not future.done():
+                future.set_result(KeyChange((), number=number, error=f"worker {index} died: {error}"))
+        for task in [task for order in orders for task in order.tasks]:
+            job = self.board.get(task.job_id)
+            if job is None:
+                continue
+            self._deaths[task] += 1
+            if self._deaths[task] > _MAX_DEATHS:
+                reason = f"{self._deaths[task]} workers died while they proved partition {task.partition}"
+                self._stop_job(job, JobState.FAILED, f"{reason}: {error}")
+            else:
+                self.board.totals.retried += 1
+                self.schedule.put_back(task)
+        _LOG.warning("worker gone", extra={"facts": {"worker": index, "reason": error}})
+        self._dispatch()
+
+    # Ends
+
+    def _stop_job(self, job: Job, state: JobState, reason: str) -> bool:
+        was_running = self.schedule.drop(job.id)
+        for worker in self.workers if was_running else ():
+            if any(task.job_id == job.id for order in worker.state.orders.values() for task in order.tasks):
+                worker.send(Cancel(job.id))
+        self._end(job, state, reason)
+        self._dispatch()
+        return was_running
+
+    def _end(self, job: Job, state: JobState, reason: str = "") -> None:
+        for task in [task for task in self._deaths if task.job_id == job.id]:
+            del self._deaths[task]
+        self.placement.forget(job.id)
+        self.board.end(job, state, reason)
+
+    def _position(self, job: Job) -> int:
+        return self.schedule.position(job.id, self._clock()) if job.id in self.board else 0
+
+    async def _sweep(self) -> None:
+        """Now and then: forget old results, fail jobs that take too long, give out what has aged."""
+        queue, limit = self.config.queue, self.config.request_timeout_s
+        while True:
+            await asyncio.sleep(_SWEEP_S)
+            self.board.journal.prune(most=queue.max_results, max_age_s=queue.max_result_age_s)
+            for job in self.board.open_jobs() if limit else ():
+                if self.board.age_s(job) > limit:
+                    self._stop_job(
+                        job, JobState.FAILED, f"not finished within {limit:g} s (request_timeout_s)"
+                    )
+            self._dispatch()

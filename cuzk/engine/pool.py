@@ -1,0 +1,188 @@
+"""Worker processes as the daemon sees them: started, given orders, listened to, replaced when they die.
+
+Everything here runs in the daemon's event loop but for one listening thread per worker, which only hands messages to
+the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import multiprocessing
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+
+from cuzk.engine.key_store import KeyReport, Tier
+from cuzk.engine.messages import FromWorker, KeyChange, Prove, Ready, Stage, Stop, ToWorker, WorkerMemory
+from cuzk.engine.worker import WorkerConfig, worker_main
+
+__all__ = ["WorkerHandle", "WorkerState"]
+
+#: A worker that dies before it was ready is started again after so many seconds, twice as many each time.
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 60.0
+
+
+@dataclass
+class WorkerState:
+    """What is known of a worker.
+
+    Attributes:
+        index: Its number.
+        device: Name of its device; what was asked for until it is ready.
+        kind: cpu, emu or cuda, or nothing yet.
+        ready: It takes orders.
+        healthy: Its device works; False from its loss until another process has taken over.
+        restarts: How often its process was replaced.
+        last_error: Why, the last time.
+        orders: Orders in hand by number.
+        stages: Partition in hand -> stage and since when.
+        keys: What keys it has.
+        memory: What it takes.
+    """
+
+    index: int
+    device: str
+    kind: str = ""
+    ready: bool = False
+    healthy: bool = True
+    restarts: int = 0
+    last_error: str = ""
+    orders: dict[int, Prove] = field(default_factory=dict)
+    stages: dict[tuple[str, int], tuple[str, float]] = field(default_factory=dict)
+    keys: tuple[KeyReport, ...] = ()
+    memory: WorkerMemory = field(default_factory=WorkerMemory)
+
+    def has_key(self, circuit: str) -> bool:
+        """Whether a circuit's key is on the device."""
+        return any(key.circuit == circuit and key.tier is Tier.HOT for key in self.keys)
+
+
+class WorkerHandle:
+    """One worker process and its successors.
+
+    Args:
+        index: Its number.
+        config: What to be.
+        on_message: Takes each message, in the loop.
+        on_death: Takes the orders that were in hand, in the loop, after the process has ended unasked.
+    """
+
+    def __init__(
+        self,
+        index: int,
+        config: WorkerConfig,
+        on_message: Callable[[WorkerHandle, FromWorker], None],
+        on_death: Callable[[WorkerHandle, list[Prove]], None],
+    ) -> None:
+        self.state = WorkerState(index, config.device)
+        self._config = config
+        self._on_message = on_message
+        self._on_death = on_death
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._stopping = False
+        self._pause_s = _FIRST_PAUSE_S
+        self._ended = asyncio.Event()
+
+    @property
+    def pid(self) -> int | None:
+        """Process identifier, while there is one."""
+        return self._process.pid if self._process is not None else None
+
+    def start(self) -> None:
+        """Start a process; it is ready when its Ready message comes."""
+        context = multiprocessing.get_context("spawn")
+        own, its = context.Pipe()
+        # Daemonic: it ends with the daemon whatever happens.
+        process = context.Process(
+            target=worker_main, args=(self._config, its), name=f"cuzk-worker-{self.state.index}", daemon=True
+        )
+        process.start()
+        its.close()
+        self._process, self._pipe = process, own
+        loop = asyncio.get_running_loop()
+        threading.Thread(target=self._listen, args=(loop, own, process), daemon=True).start()
+
+    def send(self, message: ToWorker) -> None:
+        """Send to the process; to one that has just died, nothing: its death is about to be handled."""
+        if isinstance(message, Prove):
+            self.state.orders[message.number] = message
+        if self._pipe is not None:
+            with contextlib.suppress(OSError):
+                self._pipe.send(message)
+
+    def replace(self, reason: str) -> None:
+        """Kill the process: its device is lost. Its successor is started when it is gone."""
+        self.state.healthy, self.state.ready, self.state.last_error = False, False, reason
+        if self._process is not None:
+            self._process.kill()
+
+    async def stop(self, grace_s: float) -> None:
+        """Let it finish what is in hand for so long, then kill it."""
+        self._stopping = True
+        if self._process is None:
+            return
+        self.send(Stop())
+        try:
+            await asyncio.wait_for(self._ended.wait(), grace_s)
+        except TimeoutError:
+            self._process.kill()
+            await self._ended.wait()
+
+    def _listen(self, loop: asyncio.AbstractEventLoop, pipe: Connection, process: BaseProcess) -> None:
+        """In a thread: hand messages to the loop until the process is gone."""
+        while True:
+            try:
+                message: FromWorker = pipe.recv()
+            except (EOFError, OSError):
+                break
+            with contextlib.suppress(RuntimeError):
+                loop.call_soon_threadsafe(self._receive, message)
+        process.join()
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the daemon has ended
+            loop.call_soon_threadsafe(self._gone, pipe, process)
+
+    def _receive(self, message: FromWorker) -> None:
+        state = self.state
+        if isinstance(message, Ready):
+            state.device, state.kind, state.ready, state.healthy = message.device, message.kind, True, True
+            self._pause_s = _FIRST_PAUSE_S
+        elif isinstance(message, KeyChange):
+            state.keys, state.memory = message.keys, message.memory
+        elif isinstance(message, Stage):
+            state.stages[message.task.job_id, message.task.partition] = message.stage, time.monotonic()
+        else:
+            state.stages.pop((message.task.job_id, message.task.partition), None)
+        self._on_message(self, message)
+
+    def _gone(self, pipe: Connection, process: BaseProcess) -> None:
+        """The process has ended and all its messages are handled."""
+        pipe.close()
+        was_ready = self.state.ready
+        self._process, self._pipe = None, None
+        self.state.ready = False
+        self.state.keys, self.state.memory = (), WorkerMemory()
+        self.state.stages.clear()
+        orders = list(self.state.orders.values())
+        self.state.orders.clear()
+        self._ended.set()
+        if self._stopping:
+            self._on_death(self, orders)
+            return
+        self.state.restarts += 1
+        self.state.last_error = self.state.last_error or f"worker process ended with code {process.exitcode}"
+        self._on_death(self, orders)
+        self._ended.clear()
+        if was_ready or not self.state.healthy:
+            self.start()
+        else:
+            asyncio.get_running_loop().call_later(self._pause_s, self._start_again)
+            self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+
+    def _start_again(self) -> None:
+        if not self._stopping:
+            self.start()

@@ -1,0 +1,165 @@
+"""The process that proves: one per device. It takes orders from a pipe, and nothing it does can hurt the daemon.
+
+A process of its own because a GPU's context dies with its first bad access, and only a new process gets another.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+from typing import Any, Protocol
+
+from cuzk.engine.key_store import KeyReport
+from cuzk.engine.messages import (
+    Cancel,
+    Evict,
+    Failed,
+    FromWorker,
+    KeyChange,
+    Preload,
+    Prove,
+    Proved,
+    Ready,
+    Stage,
+    Stop,
+    ToWorker,
+    WorkerMemory,
+)
+from cuzk.engine.stages import Backend, Options, Pipeline
+from cuzk.errors import CuzkError
+
+__all__ = ["WorkerBackend", "WorkerConfig", "worker_main"]
+
+
+@dataclass(frozen=True)
+class WorkerConfig:
+    """What a worker process needs to know; sent to it when it starts.
+
+    Args:
+        device: Name as of --device.
+        options: How its stages run.
+        backend: ``module:function`` that makes its backend from this configuration.
+        settings: What that function needs beyond it.
+    """
+
+    device: str
+    options: Options = field(default_factory=Options)
+    backend: str = "cuzk.engine.backend:make_backend"
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+class WorkerBackend(Backend, Protocol):
+    """A backend with keys and a device."""
+
+    def describe(self) -> tuple[str, str]:
+        """Name and kind of the device."""
+
+    def preload(self, circuit: str) -> bool:
+        """Load a key; whether it was loaded before."""
+
+    def evict(self, circuit: str) -> int | None:
+        """Let a key go; bytes freed, or None."""
+
+    def keys(self) -> tuple[KeyReport, ...]:
+        """What keys there are."""
+
+    def memory(self) -> WorkerMemory:
+        """What the process takes now."""
+
+
+def worker_main(config: WorkerConfig, pipe: Connection) -> None:
+    """Run a worker until the daemon says stop, or is gone.
+
+    Args:
+        config: What to be.
+        pipe: To the daemon.
+    """
+    # Ctrl-C goes to the whole group; the daemon decides when its workers end.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    module, _, name = config.backend.partition(":")
+    make: Callable[[WorkerConfig], WorkerBackend] = getattr(importlib.import_module(module), name)
+    _Worker(config, pipe, make(config)).run()
+
+
+class _Worker:
+    """The loop over orders, and the answers."""
+
+    def __init__(self, config: WorkerConfig, pipe: Connection, backend: WorkerBackend) -> None:
+        self._pipe = pipe
+        self._backend = backend
+        self._sending = threading.Lock()
+        self._pipeline = Pipeline(backend, config.options, self._tell)
+        self._aside: list[threading.Thread] = []
+
+    def run(self) -> None:
+        """Until Stop, or until the daemon is gone."""
+        name, kind = self._backend.describe()
+        self._send(Ready(name, kind, os.getpid()))
+        while (message := self._receive()) is not None and not isinstance(message, Stop):
+            if isinstance(message, Prove):
+                self._pipeline.submit(message)
+            elif isinstance(message, Cancel):
+                self._pipeline.cancel(message.job_id)
+            else:
+                thread = threading.Thread(target=self._change_keys, args=(message,), daemon=True)
+                self._aside = [other for other in self._aside if other.is_alive()] + [thread]
+                thread.start()
+        self._pipeline.close()
+        for thread in self._aside:
+            thread.join()
+
+    def _receive(self) -> ToWorker | None:
+        try:
+            message: ToWorker = self._pipe.recv()
+        except (EOFError, OSError):
+            os._exit(
+                0
+            )  # the daemon is gone: nobody waits for what is in hand, and nothing here is to be saved
+        return message
+
+    def _send(self, message: FromWorker) -> None:
+        with self._sending:
+            try:
+                self._pipe.send(message)
+            except (BrokenPipeError, OSError):
+                os._exit(0)
+
+    def _tell(self, message: Stage | Proved | Failed) -> None:
+        if isinstance(message, Proved):
+            memory = self._backend.memory()
+            message = Proved(message.number, message.task, message.proof, message.times_ms, memory)
+        self._send(message)
+        if not isinstance(message, Stage):
+            self._send(KeyChange(self._backend.keys(), self._backend.memory()))
+
+    def _change_keys(self, message: Preload | Evict) -> None:
+        began = time.monotonic()
+        error, was_loaded, freed = "", False, 0
+        try:
+            if isinstance(message, Preload):
+                was_loaded = self._backend.preload(message.circuit)
+            else:
+                bytes_freed = self._backend.evict(message.circuit)
+                was_loaded, freed = bytes_freed is not None, bytes_freed or 0
+        except CuzkError as raised:
+            error = str(raised)
+        except Exception as raised:  # noqa: BLE001 - the client learns of it, the worker goes on
+            error = f"{type(raised).__name__}: {raised}"
+        took_ms = (time.monotonic() - began) * 1e3
+        self._send(
+            KeyChange(
+                self._backend.keys(),
+                self._backend.memory(),
+                message.number,
+                error,
+                was_loaded,
+                freed,
+                took_ms,
+            )
+        )

@@ -1,0 +1,383 @@
+"""The engine with workers that rehearse: a job lost, doubled, mixed up or never ended shows here."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+from functools import partial
+from pathlib import Path
+
+import pytest
+from cuzk_fuzz.rehearsal import PROOF_BYTES, expected_proof
+
+from cuzk.engine.config import PipelineConfig, QueueConfig
+from cuzk.engine.core import Engine
+from cuzk.engine.jobs import JobState, Priority
+from cuzk.errors import BusyError, EngineError, InputError
+from tests.engine.engines import job, make_engine, run, script, until
+
+SLOW = script(gpu=60_000)
+
+
+def _is_replaced(engine: Engine, pid: int) -> bool:
+    return engine.workers[0].pid not in (pid, None)
+
+
+def ordered(engine: Engine) -> list[tuple[str, int]]:
+    return [task for decision in engine.placement.decisions for task in decision.tasks]
+
+
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        PipelineConfig(),
+        PipelineConfig(overlap=False),
+        PipelineConfig(split=False, lookahead=0),
+        PipelineConfig(batch=3),
+        PipelineConfig(by_partition=False),
+        PipelineConfig(workers_per_device=3, lookahead=3),
+    ],
+    ids=["default", "no overlap", "no split", "batch", "whole jobs", "three threads"],
+)
+def test_proofs_come_back_in_order(tmp_path: Path, pipeline: PipelineConfig) -> None:
+    """Four jobs of one to four partitions, in every shape of the pipeline: the same bytes."""
+
+    async def scenario(engine: Engine) -> None:
+        payloads = [script(gpu=1, synthesis=i) for i in range(1, 5)]
+        jobs = [engine.submit(job(payload, i + 1))[0] for i, payload in enumerate(payloads)]
+        for i, (one, payload) in enumerate(zip(jobs, payloads, strict=True)):
+            ended = await engine.board.wait(one.id, None)
+            assert ended is not None
+            assert ended.state is JobState.DONE, ended.error
+            assert ended.proof == b"".join(expected_proof(payload, part) for part in range(i + 1))
+            assert {"queue_wait", "synthesis", "gpu", "finish"} <= set(ended.times_ms)
+        assert engine.board.totals.proofs == 10
+        assert engine.board.totals.done == 4
+        assert len(engine.schedule) == 0
+
+    run(scenario, lambda: make_engine(tmp_path, 2, pipeline=pipeline))
+
+
+def test_one_request_is_one_job(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        first, _ = engine.submit(job(script(gpu=1), name="mine"))
+        again, position = engine.submit(job(script(gpu=2), name="mine"))
+        assert (again.id, position) == (first.id, 0)
+        ended = await engine.board.wait("mine", None)
+        assert ended is not None
+        assert ended.proof == expected_proof(script(gpu=1), 0)
+        after, _ = engine.submit(job(script(gpu=3), name="mine"))
+        assert after.proof == ended.proof
+        assert engine.board.totals.accepted == 1
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_a_wait_times_out_and_the_job_goes_on(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        one, _ = engine.submit(job(script(gpu=300)))
+        early = await engine.board.wait(one.id, 0.01)
+        assert early is not None
+        assert not early.state.is_final
+        late = await engine.board.wait(one.id, None)
+        assert late is not None
+        assert late.state is JobState.DONE
+        assert await engine.board.wait("nobody", 0.01) is None
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_cancel_stops_what_runs_and_what_waits(tmp_path: Path) -> None:
+    """A job of a minute is cancelled while its first partition runs; the next job is proven within seconds."""
+
+    async def scenario(engine: Engine) -> None:
+        slow, _ = engine.submit(job(SLOW, 3))
+        queued, _ = engine.submit(job(SLOW))
+        await until(lambda: engine.workers[0].state.stages)
+        assert engine.cancel(queued.id) is False
+        assert engine.cancel(slow.id) is True
+        assert engine.cancel(slow.id) is False
+        with pytest.raises(InputError, match="no job"):
+            engine.cancel("nobody")
+        quick, _ = engine.submit(job(script(gpu=1)))
+        ended = await engine.board.wait(quick.id, None)
+        assert ended is not None
+        assert ended.state is JobState.DONE
+        for one in (slow, queued):
+            found = engine.board.find(one.id)
+            assert found is not None
+            assert (found.state, found.error) == (JobState.CANCELLED, "cancelled by a client")
+        assert engine.board.totals.cancelled == 2
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_what_is_cancelled_in_a_batch_leaves_the_rest(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        jobs = [engine.submit(job(script(gpu=200), name=f"j{i}"))[0] for i in range(5)]
+        await until(lambda: engine.workers[0].state.stages.get(("j1", 0)))
+        engine.cancel("j1")
+        for one in jobs:
+            ended = await engine.board.wait(one.id, None)
+            assert ended is not None
+            assert ended.state is (JobState.CANCELLED if one.id == "j1" else JobState.DONE)
+
+    run(scenario, lambda: make_engine(tmp_path, pipeline=PipelineConfig(batch=4)))
+
+
+def test_bad_input_fails_its_job_at_once(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        bad = [engine.submit(job(payload, 2))[0] for payload in (script(fault="input"), b"no json")]
+        reasons = []
+        for one in bad:
+            ended = await engine.board.wait(one.id, None)
+            assert ended is not None
+            assert ended.state is JobState.FAILED
+            reasons.append(ended.error)
+        assert "partition 0 of 2 failed: the witness breaks constraint 7" in reasons[0]
+        assert "no JSON" in reasons[1]
+        assert engine.board.totals.retried == 0
+        assert engine.board.totals.faults == 0
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_a_device_fault_is_retried_elsewhere_once(tmp_path: Path) -> None:
+    """One of two devices fails on it: the other proves it. Both fail: the job does, with the case's name."""
+
+    async def scenario(engine: Engine) -> None:
+        await until(lambda: all(worker.state.ready for worker in engine.workers))
+        good, _ = engine.submit(job(script(fault="device", only_on="0")))
+        ended = await engine.board.wait(good.id, None)
+        assert ended is not None
+        assert ended.state is JobState.DONE
+        assert [decision.worker for decision in engine.placement.decisions] == [0, 1]
+        assert engine.placement.decisions[1].reason == "retry"
+        bad, _ = engine.submit(job(script(fault="device")))
+        ended = await engine.board.wait(bad.id, None)
+        assert ended is not None
+        assert ended.state is JobState.FAILED
+        assert "for the second time: kernel rehearsed reported fault 1" in ended.error
+        assert "case-" in ended.error
+        assert engine.board.totals.faults == 3
+
+    run(scenario, lambda: make_engine(tmp_path, 2))
+
+
+def test_a_defect_of_ours_is_not_retried(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        one, _ = engine.submit(job(script(fault="internal")))
+        ended = await engine.board.wait(one.id, None)
+        assert ended is not None
+        assert "ZeroDivisionError: a defect of ours" in ended.error
+        assert engine.board.totals.faults == 1
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_a_lost_device_never_serves_again(tmp_path: Path) -> None:
+    """Its process is replaced, and what it had in hand is proven by the new one."""
+
+    async def scenario(engine: Engine) -> None:
+        await until(lambda: engine.workers[0].state.ready)
+        before = engine.workers[0].pid
+        bad, _ = engine.submit(job(script(fault="lost", gpu=20)))
+        good, _ = engine.submit(job(script(gpu=1)))
+        await until(lambda: not engine.workers[0].state.healthy)
+        ended = await engine.board.wait(good.id, None)
+        assert ended is not None
+        assert ended.state is JobState.DONE
+        await engine.board.wait(bad.id, None)
+        found = engine.board.find(bad.id)
+        assert found is not None
+        assert found.state is JobState.FAILED
+        assert "context is gone" in found.error
+        await until(lambda: engine.workers[0].state.healthy)
+        assert engine.workers[0].pid != before
+        assert engine.workers[0].state.restarts >= 1
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        jobs = [engine.submit(job(script(gpu=30, n=i), 2))[0] for i in range(4)]
+        for _ in range(2):
+            await until(lambda: engine.workers[0].state.stages)
+            pid = engine.workers[0].pid
+            assert pid is not None
+            os.kill(pid, signal.SIGKILL)
+            await until(partial(_is_replaced, engine, pid))
+        for i, one in enumerate(jobs):
+            ended = await engine.board.wait(one.id, None)
+            assert ended is not None
+            assert ended.state is JobState.DONE, ended.error
+            assert ended.proof[:PROOF_BYTES] == expected_proof(script(gpu=30, n=i), 0)
+        assert engine.board.totals.proofs == 8
+        assert engine.workers[0].state.restarts == 2
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_a_job_that_kills_workers_fails_and_the_others_do_not(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        once, _ = engine.submit(job(script(fault="die", once=str(tmp_path / "died"))))
+        killer, _ = engine.submit(job(script(fault="die")))
+        ended = await engine.board.wait(once.id, None)
+        assert ended is not None
+        assert ended.state is JobState.DONE
+        ended = await engine.board.wait(killer.id, None)
+        assert ended is not None
+        assert ended.state is JobState.FAILED
+        assert "3 workers died while they proved partition 0" in ended.error
+
+    run(scenario, lambda: make_engine(tmp_path / "state", pipeline=PipelineConfig(lookahead=0)))
+
+
+def test_jobs_survive_the_daemon_and_are_not_proven_twice(tmp_path: Path) -> None:
+    """Stopped without grace after the first of three partitions: the next daemon makes the other two."""
+
+    async def first(engine: Engine) -> None:
+        engine.submit(job(script(gpu=50), 3, name="mine"))
+        engine.submit(job(SLOW, name="slow"))
+        await until(lambda: engine.board.totals.proofs == 1)
+
+    async def second(engine: Engine) -> None:
+        ended = await engine.board.wait("mine", None)
+        assert ended is not None
+        assert ended.proof == b"".join(expected_proof(script(gpu=50), part) for part in range(3))
+        assert engine.board.totals.proofs == 2
+        assert engine.cancel("slow") is True
+
+    async def stop_at_once() -> None:
+        engine = make_engine(tmp_path)
+        await engine.start()
+        await first(engine)
+        await engine.stop(grace_s=0.0)
+
+    asyncio.run(stop_at_once())
+    run(second, lambda: make_engine(tmp_path))
+
+
+def test_draining_takes_nothing_new_and_ends(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        jobs = [engine.submit(job(script(gpu=5)))[0] for _ in range(3)]
+        draining = asyncio.create_task(engine.drain())
+        await asyncio.sleep(0)
+        with pytest.raises(EngineError, match="stopping"):
+            engine.submit(job(script()))
+        await draining
+        assert all(engine.board.find(one.id).state is JobState.DONE for one in jobs)  # type: ignore[union-attr]
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_a_full_queue_accepts_nothing(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        for _ in range(2):
+            engine.submit(job(SLOW))
+        with pytest.raises(BusyError, match="2 jobs"):
+            engine.submit(job(SLOW, name="refused"))
+        assert engine.board.find("refused") is None
+        assert engine.board.totals.refused == 1
+        for one in engine.board.open_jobs():
+            engine.cancel(one.id)
+
+    run(scenario, lambda: make_engine(tmp_path, queue=QueueConfig(max_jobs=2)))
+
+
+def test_a_job_that_takes_too_long_fails_with_the_limit(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        one, _ = engine.submit(job(SLOW))
+        ended = await engine.board.wait(one.id, None)
+        assert ended is not None
+        assert ended.error == "not finished within 0.5 s (request_timeout_s)"
+
+    run(scenario, lambda: make_engine(tmp_path, request_timeout_s=0.5))
+
+
+def test_critical_overtakes_all_but_the_running(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await until(lambda: engine.workers[0].state.ready)
+        for i in range(4):
+            engine.submit(job(script(gpu=40), 3, name=f"low{i}", priority=Priority.LOW))
+        await until(lambda: engine.workers[0].state.stages)
+        engine.submit(job(script(gpu=1), name="urgent", priority=Priority.CRITICAL))
+        made_before = engine.board.totals.proofs
+        await engine.board.wait("urgent", None)
+        # One runs, one may have left the queue between the stages already.
+        assert engine.board.totals.proofs - made_before <= 3
+        assert ordered(engine).index(("urgent", 0)) <= 3
+        for one in engine.board.open_jobs():
+            engine.cancel(one.id)
+
+    run(scenario, lambda: make_engine(tmp_path))
+
+
+def test_partitions_go_where_the_key_is(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        await until(lambda: all(worker.state.ready for worker in engine.workers))
+        for circuit in ("a", "b", "a", "b"):
+            one, _ = engine.submit(job(script(gpu=1), circuit=circuit))
+            await engine.board.wait(one.id, None)
+            await until(lambda: not any(worker.state.orders for worker in engine.workers))
+        placed = [(decision.circuit, decision.worker) for decision in engine.placement.decisions]
+        assert placed[0][1] == placed[2][1]
+        assert placed[1][1] == placed[3][1]
+        assert engine.placement.decisions[2].reason == "key loaded"
+
+    run(scenario, lambda: make_engine(tmp_path, 2))
+
+
+def test_keys_come_and_go(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        with pytest.raises(EngineError, match="no worker is ready"):
+            await engine.preload("a")
+        await until(lambda: engine.workers[0].state.ready)
+        assert [answer.was_loaded for answer in await engine.preload("a")] == [False]
+        assert [answer.was_loaded for answer in await engine.preload("a")] == [True]
+        (answer,) = await engine.preload("unknown")
+        assert "no key of unknown" in answer.error
+        (answer,) = await engine.preload("whale")
+        assert "budget of 1000" in answer.error
+        assert [answer.freed for answer in await engine.evict("a")] == [200]
+        (answer,) = await engine.evict("a")
+        assert (answer.was_loaded, answer.freed) == (False, 0)
+
+    run(scenario, lambda: make_engine(tmp_path, key_sizes={"whale": 2000}))
+
+
+def test_a_thousand_random_steps_end_every_job_once(tmp_path: Path) -> None:
+    """Sixty jobs with faults, cancels and two killed workers: each ends once, with its own bytes or a reason."""
+
+    async def scenario(engine: Engine) -> None:
+        rng = random.Random(11)
+        payloads: dict[str, tuple[bytes, int]] = {}
+        for i in range(60):
+            fault = rng.choice(["", "", "", "", "input", "internal"])
+            payload = script(gpu=rng.randrange(4), synthesis=rng.randrange(3), n=i, fault=fault)
+            count = rng.randrange(1, 4)
+            priority = Priority(rng.randrange(1, 5))
+            engine.submit(job(payload, count, rng.choice("xyz"), priority, name=f"j{i}"))
+            payloads[f"j{i}"] = (payload, count)
+            if rng.randrange(8) == 0:
+                engine.cancel(f"j{rng.randrange(i + 1)}")
+            if i in (20, 40) and (pid := engine.workers[i // 40].pid) is not None:
+                os.kill(pid, signal.SIGKILL)
+            await asyncio.sleep(0.002)
+        await engine.board.all_ended()
+        for name, (payload, count) in payloads.items():
+            ended = engine.board.find(name)
+            assert ended is not None
+            if ended.state is JobState.DONE:
+                assert ended.proof == b"".join(expected_proof(payload, part) for part in range(count))
+            else:
+                assert ended.state in (JobState.FAILED, JobState.CANCELLED)
+                assert ended.error
+        totals = engine.board.totals
+        assert totals.done + totals.failed + totals.cancelled == totals.accepted == 60
+        assert totals.done > 20
+
+    run(scenario, lambda: make_engine(tmp_path, 2))
