@@ -86,6 +86,7 @@ FAULTS: Mapping[int, str] = {
     6: "threads of one group do not meet at one barrier",
     7: "a shuffle reads a lane that does not exist",
     8: "shared memory outside the launch's size is used",
+    9: "a witness program holds an operation that there is not",
 }
 
 
@@ -320,6 +321,11 @@ class Device(ABC):
     @abstractmethod
     def reference(self) -> Device:
         """The ``cpu`` device that a doubtful result is computed on again."""
+
+    @property
+    def one_thread(self) -> Device:
+        """The ``cpu`` device with a single thread, for callers who bring threads of their own."""
+        return self.reference.one_thread
 
     def counters(self) -> dict[str, int]:
         """Counts since the last reset: launches and bytes; on ``emu`` field and point operations too."""

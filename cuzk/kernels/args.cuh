@@ -52,6 +52,7 @@ enum FaultCode : u32 {
     FAULT_DIVERGENT_BARRIER = 6,  ///< (emulator) threads of one group do not meet at one barrier
     FAULT_BAD_SHUFFLE = 7,        ///< (emulator) a shuffle reads a lane that does not exist
     FAULT_SHARED_OVERFLOW = 8,    ///< (emulator) shared memory asked for lies outside the launch's size
+    FAULT_BAD_OPCODE = 9,         ///< a witness program holds an operation that there is not
 };
 
 /// Process elements 0..n-1 with the whole grid.  On a GPU (and emulated) consecutive threads take

@@ -39,8 +39,10 @@
 #include "msm_digits.cuh"
 #include "msm_sort.cuh"
 #include "ntt.cuh"
+#include "piece_spmv.cuh"
 #include "scan.cuh"
 #include "spmv.cuh"
+#include "witness_program.cuh"
 
 namespace cuzk {
 using ModuleFr = CUZK_CAT(Curve_, CUZK_CURVE)::Fr;
@@ -50,6 +52,8 @@ using ModuleFr = CUZK_CAT(Curve_, CUZK_CURVE)::Fr;
     CUZK_FR_VEC_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                          \
     CUZK_NTT_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                             \
     CUZK_SPMV_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                            \
+    CUZK_WITNESS_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                         \
+    CUZK_PIECE_SPMV_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                      \
     CUZK_CLASSIFY_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                        \
     CUZK_SCAN_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                            \
     CUZK_MSM_DIGITS_KERNELS(CUZK_EXPORT_HERE, ModuleFr)                                                      \

@@ -20,6 +20,7 @@ from cuzk_fuzz.targets.groth16 import ProofBatch
 from cuzk_fuzz.targets.identities import INPUTS, RELATIONS, IdentityBatch
 from cuzk_fuzz.targets.msm import MsmBatch
 from cuzk_fuzz.targets.ntt import NttBatch
+from cuzk_fuzz.targets.pieces import PiecesBatch
 from cuzk_fuzz.targets.point import PointBatch
 from cuzk_fuzz.targets.readers import DAMAGES, ReadersBatch
 from cuzk_fuzz.targets.spmv import SpmvBatch
@@ -107,6 +108,7 @@ TARGETS: dict[str, Target] = {
             ("spmv",),
             {**_LARGE, **_NO_PAIRS, "S.grid_stride": "thousands of rows; covered by the kernel's own tests"},
         ),
+        Target("pieces", PiecesBatch, ("witness", "piece_spmv")),
         Target("digits", DigitsBatch, ("digits", "sort"), _LARGE),
         Target("msm", MsmBatch, ("msm",), {**_LARGE, **_EXTENDED}),
         Target("batch_add", BatchAddBatch, ("batch_add",), {**_LARGE, **_EXTENDED}),

@@ -70,6 +70,14 @@ IDS: dict[str, tuple[str, ...]] = {
         f"M.{name}"
         for name in ("empty", "zero_coefficient", "repeated", "cancelling", "dense", "single", "minus_one")
     ),
+    "C": tuple(
+        f"C.{name}"
+        for name in (
+            *("no_instance", "one_instance", "instances", "empty_piece", "own_input", "bound_input", "levels"),
+            *("empty_row", "long_row", "one_lane", "full_warp", "operand_one", "minus"),
+            *("logic", "sum", "sum_63", "sum_negated", "sum_empty", "bits", "solve", "wide", "linear", "hint"),
+        )
+    ),
 }
 
 # Ids that have values only for some moduli (no spare bit), curves (cofactor, x = 0), sizes or devices.

@@ -17,6 +17,7 @@ from cuzk_oracles import (
     msm,
     ntt,
     parsers,
+    pieces,
     qap,
     spmv,
     toy,
@@ -113,6 +114,8 @@ _ALL = (
         "test_ntt.py",
     ),
     Family("spmv", (spmv.spmv,), (spmv.spmv_dense, spmv.transpose_spmv), (), ("M", "F", "S"), "test_spmv.py"),
+    Family("witness", (pieces.run,), (pieces.run_on_demand,), (), ("C",), "test_pieces.py"),
+    Family("piece_spmv", (pieces.piece_rows,), (spmv.spmv, spmv.spmv_dense), (), ("C",), "test_pieces.py"),
     Family(
         "digits",
         (msm.signed_digits, msm.unsigned_digits),

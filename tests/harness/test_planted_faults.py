@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cuzk_fuzz.findings import Finding, check
 from cuzk_fuzz.registry import TARGETS
-from cuzk_oracles import fields, fp2, msm, ntt, spmv, vec
+from cuzk_oracles import fields, fp2, msm, ntt, pieces, spmv, vec
 
 from cuzk.device import get_device
 from tests.harness.support import Fault, FaultyDevice, campaign_on, flip
@@ -29,6 +29,9 @@ SPOILED = (
     ("ntt", "ntt_dif_pass", "dst"),
     ("ntt", "ntt_dit_pass", "dst"),
     ("spmv", "spmv_rows", "out"),
+    ("pieces", "witness_run", "w"),
+    ("pieces", "piece_rows", "out"),
+    ("pieces", "piece_long_rows", "out"),
     ("digits", "msm_digits", "digits"),
     ("digits", "msm_scatter", "entries"),
     ("msm", "msm_line_list", "entries"),
@@ -42,7 +45,7 @@ SPOILED = (
     ("groth16", "fixed_base_mul", "dst"),
 )
 _CASES = {"word": 40_000, "fixed_base": 600, "identities": 30,
-          "field": 200_000, "fp2": 100_000, "point": 4000, "vec": 60_000, "ntt": 600, "spmv": 20_000,
+          "field": 200_000, "fp2": 100_000, "point": 4000, "vec": 60_000, "ntt": 600, "spmv": 20_000, "pieces": 60_000,
           "digits": 20_000, "msm": 40, "batch_add": 40, "groth16": 6}  # fmt: skip
 
 
@@ -96,6 +99,7 @@ WRONG_ORACLES = (
     ("vec", vec, "vec_sub", lambda a, b, r: [(x - y) % r if y else r - 1 for x, y in zip(a, b, strict=True)]),
     ("ntt", ntt, "fft", lambda coeffs, omega, r: list(coeffs)),
     ("spmv", spmv, "spmv", lambda rows, w, r: [sum(c * w[j] for j, c in row[:1]) % r for row in rows]),
+    ("pieces", pieces, "lane_value", lambda *args: 1),
     ("digits", msm, "signed_digits", lambda k, c, count: [(k >> (c * i)) % (1 << c) for i in range(count)]),
     ("msm", msm, "msm_exponent", lambda logs, scalars, r: sum(scalars) % r),
 )

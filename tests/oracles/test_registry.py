@@ -17,7 +17,7 @@ from cuzk_oracles.registry import FAMILIES, Family
 
 WANTED = (
     *("word", "field", "fp2", "point", "batch_inverse", "vec", "ntt", "spmv", "digits", "sort", "msm"),
-    *("batch_add", "classify", "fixed_base", "groth16", "formats"),
+    *("batch_add", "classify", "fixed_base", "witness", "piece_spmv", "groth16", "formats"),
 )
 PACKAGE = Path(cuzk_oracles.__file__).parent
 

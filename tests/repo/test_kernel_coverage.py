@@ -29,10 +29,12 @@ ORACLE_FAMILY = {
     "msm_digits": "digits",
     "msm_scatter": "sort",
     "ntt_": "ntt",
+    "piece_": "piece_spmv",
     "point_op": "point",
     "points_": "point",
     "scan_": "sort",
     "spmv_": "spmv",
+    "witness_": "witness",
     "word_op": "word",
 }
 #: What follows a kernel's own name in an exported one: curve and module, a field, or a word type.

@@ -109,6 +109,12 @@ _MSM = Plan(
     ),
 )  # fmt: skip
 _SPMV = Plan(("curve.cuh", "spmv.cuh"), ("emu", "cpu"), (("spmv", 24),), lists=_fr("SPMV", "bn254", "toy"))
+_PIECES = Plan(
+    ("curve.cuh", "witness_program.cuh", "piece_spmv.cuh"),
+    ("emu", "cpu"),
+    (("pieces", 24),),
+    lists=(*_fr("WITNESS", "bn254", "toy"), *_fr("PIECE_SPMV", "bn254", "toy")),
+)
 
 PLANS: dict[str, Plan] = {
     "word.cuh": _FIELD_BOTH,
@@ -132,6 +138,9 @@ PLANS: dict[str, Plan] = {
     "msm_reduce.cuh": _MSM,
     "batch_add.cuh": _MSM,
     "spmv.cuh": _SPMV,
+    "pieces.cuh": _PIECES,
+    "witness_program.cuh": _PIECES,
+    "piece_spmv.cuh": _PIECES,
 }
 
 #: What is sampled where nothing else is asked for.
