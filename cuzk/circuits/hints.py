@@ -9,41 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from cuzk.circuits.fallback_post import FallbackPostCircuit
+from cuzk.circuits.por import path_hints
 from cuzk.circuits.stacked import NODE_BITS, StackedCircuit
 from cuzk.circuits.vanilla.graph import DRG_DEGREE, EXPANDER_DEGREE
-from cuzk.circuits.vanilla.merkle import InclusionProof
 from cuzk.circuits.vanilla.porep import ColumnProof, StackedProof
 from cuzk.circuits.vanilla.porep_files import CommitPhase1
 from cuzk.circuits.vanilla.post import SectorProof
 from cuzk.errors import ShapeError
 
-__all__ = ["path_hints", "post_hints", "stacked_hints"]
+__all__ = ["post_hints", "stacked_hints"]
 
 _REMEDY = "give a proof of the circuit's own sector size"
-
-
-def path_hints(proof: InclusionProof, arities: Sequence[int], what: str) -> Iterator[int]:
-    """Of each level from the leaf up, the bits of the position and the siblings.
-
-    Args:
-        proof: Leaf and root are not used.
-        arities: Of each level of the circuit's tree.
-        what: What is opened, for errors.
-
-    Raises:
-        ShapeError: The path is of another tree.
-    """
-    found = tuple(len(element.siblings) + 1 for element in proof.path)
-    if found != tuple(arities):
-        raise ShapeError(
-            f"the path of {what} does not have the shape of the circuit's tree",
-            where=f"levels of {list(found)} children",
-            limit=f"levels of {list(arities)} children",
-            remedy=_REMEDY,
-        )
-    for element in proof.path:
-        yield from (element.index >> i & 1 for i in range(len(element.siblings).bit_length()))
-        yield from element.siblings
 
 
 def post_hints(circuit: FallbackPostCircuit, sectors: Sequence[tuple[int, SectorProof]]) -> Iterator[int]:
@@ -62,7 +38,7 @@ def post_hints(circuit: FallbackPostCircuit, sectors: Sequence[tuple[int, Sector
         yield from (sector.comm_r_last, sector.comm_c, comm_r)
         for opening in sector.inclusion_proofs:
             yield opening.leaf
-            yield from path_hints(opening, circuit.tree_arities, f"a leaf of sector {number}")
+            yield from path_hints(opening.path, circuit.tree_arities)
 
 
 def stacked_hints(circuit: StackedCircuit, output: CommitPhase1, partition: int = 0) -> Iterator[int]:
@@ -100,19 +76,19 @@ def _challenge_hints(circuit: StackedCircuit, proof: StackedProof) -> Iterator[i
     _expect("parents in the layer before", len(proof.expander_parents), EXPANDER_DEGREE)
     data, tree = circuit.data_arities, circuit.tree_arities
     yield proof.comm_d_proof.leaf
-    yield from path_hints(proof.comm_d_proof, data, "the data")
+    yield from path_hints(proof.comm_d_proof.path, data)
     for parent in parents:
         yield from _column_hints(circuit, parent)
     node = proof.comm_r_last_proof.index
     yield from (node >> i & 1 for i in range(NODE_BITS))
-    yield from path_hints(proof.comm_r_last_proof, tree, "the replica")
-    yield from path_hints(proof.own_column.inclusion, tree, "the own column")
+    yield from path_hints(proof.comm_r_last_proof.path, tree)
+    yield from path_hints(proof.own_column.inclusion.path, tree)
 
 
 def _column_hints(circuit: StackedCircuit, parent: ColumnProof) -> Iterator[int]:
     _expect("layers in a column", len(parent.rows), circuit.layers)
     yield from parent.rows
-    yield from path_hints(parent.inclusion, circuit.tree_arities, "a parent's column")
+    yield from path_hints(parent.inclusion.path, circuit.tree_arities)
 
 
 def _expect(what: str, found: int, number: int) -> None:

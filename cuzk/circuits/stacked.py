@@ -185,6 +185,6 @@ def _label_parents(
 def _sum(cs: ConstraintSystem, key: Variable, data: Variable) -> Variable:
     """The replica's node, key plus data; one row, (key + data) * 1 = node."""
     total = {key: 1, data: 1}
-    node = cs.alloc(cs.value(total))
+    node = cs.define_linear(total)
     cs.enforce(total, {ONE: 1}, {node: 1})
     return node
