@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
+from cuzk.closures import Setting
 from cuzk.device.base import Array
 from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.limbs import U64Array
 from cuzk.ops.fr_vec import first_mismatch, fr_mul, to_mont
 from cuzk.ops.spmv import spmv
 from cuzk.telemetry import Recorder
+from cuzk.variants import resolve
 
 __all__ = ["evaluate", "first_unsatisfied_row", "upload_witness"]
 
@@ -32,21 +36,24 @@ def upload_witness(resident: ResidentKey, values: U64Array, recorder: Recorder) 
         return to_mont(device, resident.curve, raw, out=None if raw is values else raw)
 
 
-def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Rows:
+def evaluate(
+    resident: ResidentKey, w: Array, recorder: Recorder, variants: Mapping[str, str] | None = None
+) -> Rows:
     """The rows' values A w, B w, C w.
 
     Args:
         resident: The key.
         w: Shape (num_variables, limbs) uint64, on the device. Form: Montgomery.
         recorder: Where the phase is booked.
+        variants: Every variant's value; P5 acts here, and with "closures" A1, A2, A3 and A5. None: the defaults.
 
     Returns:
         Shape (3, n, limbs) uint64, on the device, rows beyond the circuit's are 0; three arrays (n, limbs) where
         the key's plan wants them apart. Form: Montgomery, < r. Order: natural. Where the key has no matrix C,
         c = a o b, as it is for every satisfying witness.
 
-    Cost: nnz(A) + nnz(B) + nnz(C) fr_mul, entries of +1 and -1 free; no host synchronisation.
-    Checked by: tests/prover/test_phases.py.
+    Cost: nnz(A) + nnz(B) + nnz(C) fr_mul, entries of +1 and -1 free; no host synchronisation but by "closures".
+    Checked by: tests/prover/test_phases.py, tests/closures/test_prover.py.
     """
     device, curve = resident.device, resident.curve
     n = resident.domain.size
@@ -56,15 +63,37 @@ def evaluate(resident: ResidentKey, w: Array, recorder: Recorder) -> Rows:
         if resident.plan.rows_apart
         else device.alloc((3, *shape), np.uint64)
     )
-    with recorder.phase("spmv"):
-        for i, matrix in enumerate((resident.a, resident.b)):
-            spmv(device, curve, matrix, w, n, out=abc[i])
-        if resident.c is not None:
-            spmv(device, curve, resident.c, w, n, out=abc[2])
-        else:
-            fr_mul(device, curve, abc[0], abc[1], out=abc[2])
+    variants = resolve() if variants is None else variants
+    if variants["P5"] == "closures":
+        _rebuild(resident, w, abc, recorder, Setting.of(variants))
+    else:
+        with recorder.phase("spmv", P5=variants["P5"]):
+            for i, matrix in enumerate((resident.a, resident.b)):
+                spmv(device, curve, matrix, w, n, out=abc[i])
+            if resident.c is not None:
+                spmv(device, curve, resident.c, w, n, out=abc[2])
+            else:
+                fr_mul(device, curve, abc[0], abc[1], out=abc[2])
     recorder.show(a=abc[0], b=abc[1], c=abc[2])
     return abc
+
+
+def _rebuild(resident: ResidentKey, w: Array, abc: Rows, recorder: Recorder, setting: Setting) -> None:
+    """Fill a, b, c by the classic synthesis, on the host in one thread, as evaluate() says."""
+    device = resident.device
+    tape = resident.tape
+    with recorder.phase("closures", P5="closures") as span:
+        done = tape.run(device.download(w), setting)
+        span.tag(**done.setting.variants())
+        span.add_counts(**done.counts)
+        columns = (done.a, done.b) if resident.c is None else (done.a, done.b, done.c)
+        for i, column in enumerate(columns):
+            device.fill_zero(abc[i])
+            ticket = device.stage(column, abc[i][: len(column)])
+            device.wait(ticket)
+            device.time_of(ticket)  # the column may go when it is up
+        if resident.c is None:
+            fr_mul(device, resident.curve, abc[0], abc[1], out=abc[2])
 
 
 def first_unsatisfied_row(resident: ResidentKey, abc: Rows) -> int | None:

@@ -69,6 +69,8 @@ class Prover:
         with self._recorder.phase("key_load") as span:
             self._resident = ResidentKey.upload(device, key)
             prepare_quotient(self._resident)
+            if self.variants["P5"] == "closures":
+                _ = self._resident.tape
             left_out = [query.name for query in self._resident.queries.values() if query.places is not None]
             span.tag(streamed=",".join(self._resident.plan.streamed), infinite_left_out=",".join(left_out))
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
@@ -144,7 +146,7 @@ class Prover:
         resident, recorder, stream = self._resident, self._recorder, self._resident.stream
         with recorder.phase("synthesis"), self.device.label("synthesis"):
             ws = [upload_witness(resident, job.witness.values, recorder) for job in jobs]
-            abcs = [evaluate(resident, w, recorder) for w in ws]
+            abcs = [evaluate(resident, w, recorder, self.variants) for w in ws]
             if stream is not None:
                 stream.begin()  # the first bases are on their way while rows are checked and transformed
             with recorder.phase("row_check"):

@@ -6,13 +6,16 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from cuzk.closures import Tape
 from cuzk.curves import Curve, GroupSpec
 from cuzk.device.base import Array, Device
+from cuzk.device.machine import has_bmi2_adx
 from cuzk.errors import InternalError, OutOfMemoryError
 from cuzk.groth16.finite import Mask, compact, find_infinite
 from cuzk.groth16.key_stream import Chunk, KeyStream, StreamedQuery, borders
@@ -95,6 +98,12 @@ class ResidentKey:
     def curve(self) -> Curve:
         """The key's curve."""
         return self.key.curve
+
+    @cached_property
+    def tape(self) -> Tape:
+        """The circuit's steps for the classic synthesis, made at first use: the rows' own, binding rows included."""
+        key = self.key
+        return Tape.from_matrices(key.curve, (key.a, key.b, key.c), key.num_public + 1, fast=has_bmi2_adx())
 
     @classmethod
     def upload(cls, device: Device, key: ProvingKey) -> ResidentKey:

@@ -29,6 +29,7 @@ class Variant:
         devices: Kinds of device on which it can be chosen.
         default_on: Kind of device -> the default there, where it is another.
         not_on: Kind of device -> value -> why the value is impossible there.
+        only_with: Another variant and the value of it without which this one does not act, nor leave its trace.
     """
 
     id: str
@@ -42,6 +43,7 @@ class Variant:
     devices: tuple[str, ...] = ALL_DEVICES
     default_on: Mapping[str, str] = field(default_factory=dict)
     not_on: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    only_with: tuple[str, str] | None = None
 
     def default_for(self, kind: str | None) -> str:
         """The value in force on a kind of device when none is chosen."""
