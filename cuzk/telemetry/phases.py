@@ -68,6 +68,7 @@ _ROWS = (
     PhaseSpec("synthesis", _IN_PROVE, "witness to the vectors a, b, c"),
     PhaseSpec("witness", ("synthesis",), "values of all variables"),
     PhaseSpec("spmv", ("synthesis", "setup"), "sparse products A w, B w, C w", on_device=True),
+    PhaseSpec("closures", ("synthesis",), "linear combinations rebuilt and evaluated on the host"),
     PhaseSpec("row_check", ("synthesis",), "find a row that does not hold", on_device=True),
     PhaseSpec("pin_abc", _IN_PROVE, "page-lock a, b, c"),
     PhaseSpec("prep_msm", _IN_PROVE, "classify scalars, count, compact", on_device=True),
