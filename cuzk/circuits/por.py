@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from cuzk.circuits.boolean import Bit, alloc_bits
+from cuzk.circuits.blake2s import blake2s
+from cuzk.circuits.boolean import FALSE, Bit, alloc_bits
 from cuzk.circuits.multipack import capacity, pack_bits, pack_into_inputs
 from cuzk.circuits.number import enforce_equal, expose, insert, number_to_bits, reversed_in_bytes
 from cuzk.circuits.poseidon import poseidon_hash
@@ -27,6 +28,7 @@ __all__ = [
     "POR_PATTERN",
     "NodeHasher",
     "PorCircuit",
+    "blake2s_node",
     "enforce_inclusion",
     "path_hints",
     "path_root",
@@ -49,8 +51,21 @@ def sha256_node(cs: ConstraintSystem, children: Sequence[Variable]) -> Variable:
     return pack_bits(cs, digest[: capacity(cs.curve)])
 
 
+def blake2s_node(cs: ConstraintSystem, children: Sequence[Variable]) -> Variable:
+    """BLAKE2s of the children, as sha256_node; it takes and gives bits in the order of packing."""
+    message: list[Bit] = []
+    for child in children:
+        message += number_to_bits(cs, child)
+        message += [FALSE] * (-len(message) % 8)
+    return pack_bits(cs, blake2s(cs, message)[: capacity(cs.curve)])
+
+
 #: Hasher, named as for trees outside the circuit -> its rows for one node.
-NODE_HASHERS: Mapping[str, NodeHasher] = {"poseidon": poseidon_hash, "sha256": sha256_node}
+NODE_HASHERS: Mapping[str, NodeHasher] = {
+    "poseidon": poseidon_hash,
+    "sha256": sha256_node,
+    "blake2s": blake2s_node,
+}
 
 
 def _level(

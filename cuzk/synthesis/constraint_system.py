@@ -25,17 +25,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-import numpy as np
-
 from cuzk.curves import Curve
 from cuzk.errors import InternalError, ShapeError
 from cuzk.pieces import CompiledCircuit
 from cuzk.relation import R1CS
 from cuzk.synthesis.compiler import compile_circuit
 from cuzk.synthesis.expand import expand
-from cuzk.synthesis.program import Operations
-from cuzk.synthesis.recorder import Block, InstanceTables, Position, Recorder, check_variables
-from cuzk.synthesis.terms import ONE, Coefficients, Rows, Variable
+from cuzk.synthesis.recorder import Recorder
+from cuzk.synthesis.recording import Recording
+from cuzk.synthesis.terms import ONE, Variable
 from cuzk.witness import Witness
 
 __all__ = ["ConstraintSystem"]
@@ -43,7 +41,7 @@ __all__ = ["ConstraintSystem"]
 _VALUES_REMEDY = "make the constraint system with_values=True and give every variable its value, or hints"
 
 
-class ConstraintSystem:
+class ConstraintSystem(Recording):
     """Records a circuit over the scalar field of a curve.
 
     Args:
@@ -60,28 +58,7 @@ class ConstraintSystem:
         templates: What is recorded of sub-circuits, by whoever inserts them; None where they are not to be.
     """
 
-    __slots__ = (
-        "_coefficients",
-        "_hints",
-        "_index_of",
-        "_num_aux",
-        "_num_bound",
-        "_num_hints",
-        "_num_inputs",
-        "_operations",
-        "_recorder",
-        "_rows_before",
-        "_sides",
-        "_start",
-        "_tables",
-        "aux",
-        "curve",
-        "inputs",
-        "templates",
-    )
-    aux: list[int] | None
-    inputs: list[int] | None
-    templates: dict[object, object] | None
+    __slots__ = ("_hints", "aux", "inputs")
 
     def __init__(
         self,
@@ -92,53 +69,16 @@ class ConstraintSystem:
         with_templates: bool = True,
     ) -> None:
         with_values = with_values or hints is not None
-        self.curve = curve
-        self.aux = [] if with_values else None
-        self.inputs = [1] if with_values else None
+        super().__init__(curve, Recorder(curve), is_recording=not with_values, with_templates=with_templates)
+        self.aux: list[int] | None = [] if with_values else None
+        self.inputs: list[int] | None = [1] if with_values else None
         self._hints = iter(() if hints is None else hints)
-        self._begin(Recorder(curve), 0)
-        if with_values or not with_templates:
-            self.templates = None
-
-    def _begin(self, recorder: Recorder, num_bound: int) -> None:
-        """Nothing is recorded yet; the first variables are bound from outside."""
-        self._recorder = recorder
-        self.templates = recorder.templates
-        self._coefficients: Coefficients = recorder.coefficients
-        self._index_of = self._coefficients.__getitem__
-        self._num_bound = self._num_aux = num_bound
-        self._num_inputs = 1
-        self._num_hints = self._rows_before = 0
-        self._tables = InstanceTables()
-        self._sides, self._operations = (Rows(), Rows(), Rows()), Operations()
-        self._start = self.position
 
     def child(self, num_bound: int) -> ConstraintSystem:
         """A system for a template, which shares what is recorded; its first auxiliary variables are operands."""
-        child = ConstraintSystem.__new__(ConstraintSystem)
-        child.curve, child.aux, child.inputs, child._hints = self.curve, None, None, iter(())
-        child._begin(self._recorder, num_bound)
+        child = ConstraintSystem(self.curve)
+        Recording.__init__(child, self.curve, self._recorder, num_bound=num_bound)
         return child
-
-    @property
-    def num_inputs(self) -> int:
-        """Inputs so far, ONE included."""
-        return self._num_inputs
-
-    @property
-    def num_aux(self) -> int:
-        """Auxiliary variables so far."""
-        return self._num_aux
-
-    @property
-    def num_constraints(self) -> int:
-        """Rows so far."""
-        return self._rows_before + len(self._sides[0].lengths)
-
-    @property
-    def position(self) -> Position:
-        """All sizes so far."""
-        return Position(self.num_constraints, self._num_aux, self._num_inputs, self._num_hints)
 
     def alloc(self, value: int | None = None) -> Variable:
         """A new auxiliary variable whose value comes from outside.
@@ -287,70 +227,6 @@ class ConstraintSystem:
             self._append(number >> i & 1, is_input=False)
         return first
 
-    def enforce(
-        self, a: Mapping[Variable, int], b: Mapping[Variable, int], c: Mapping[Variable, int]
-    ) -> None:
-        """Add the row a * b = c; each side is variable -> coefficient. Variables are checked by r1cs()."""
-        index_of = self._index_of
-        for rows, terms in zip(self._sides, (a, b, c), strict=True):
-            rows.columns.extend(terms)
-            rows.indices.extend(map(index_of, terms.values()))
-            rows.lengths.append(len(terms))
-
-    def cut(self) -> None:
-        """End a piece here, so that what follows can run before what precedes; rows stay as they are."""
-        here = self.position
-        if self.aux is not None or here == self._start:
-            return
-        start = self._start
-        number, bindings = self._recorder.piece(self._sides, self._operations, start, here)
-        bases = np.array([[start.rows, start.aux, start.inputs, start.hints]], dtype=np.int64)
-        self._tables.add(number, bases, bindings[None])
-        self._start, self._rows_before = here, here.rows
-        self._sides, self._operations = (Rows(), Rows(), Rows()), Operations()
-
-    def block(self) -> Block:
-        """All that is recorded so far, for another system.
-
-        Raises:
-            ShapeError: The system keeps values, or a row uses a variable that was never allocated.
-        """
-        if self.aux is not None:
-            raise ShapeError("a system that keeps values records no pieces", remedy="make one without values")
-        self.cut()
-        tables = self._tables.merged()
-        check_variables(tables, self.position)
-        return Block(self.position, self._num_bound, tables)
-
-    def insert(self, block: Block, operands: Sequence[Variable]) -> tuple[int, int]:
-        """Append what another system has recorded.
-
-        Args:
-            block: Of a child of this system or of another one with the same recorder.
-            operands: Variables of this system, none twice, for those that the block leaves open.
-
-        Returns:
-            What to add to an own auxiliary variable of the block, and to one of its inputs, to get that of this system.
-
-        Raises:
-            ShapeError: This system keeps values, or there are more or fewer operands than open variables.
-        """
-        if self.aux is not None or len(operands) != block.num_bound:
-            raise ShapeError(
-                "a block of rows cannot be inserted",
-                limit=f"a system without values, {block.num_bound} operands",
-                remedy="run the code of the sub-circuit instead",
-            )
-        self.cut()
-        here, size = self.position, block.end
-        self._tables.insert(block, here, operands)
-        self._rows_before += size.rows
-        self._num_aux += size.aux - block.num_bound
-        self._num_inputs += size.inputs - 1
-        self._num_hints += size.hints
-        self._start = self.position
-        return here.aux - block.num_bound, 1 - here.inputs
-
     def value(self, terms: Mapping[Variable, int]) -> int | None:
         """The value of a linear combination, reduced mod r, or None where the system keeps no values."""
         return None if self.aux is None else self._known(terms) % self.curve.r
@@ -376,7 +252,7 @@ class ConstraintSystem:
         """The circuit recorded so far, as matrices; errors as of compile, but values may be kept."""
         if self.aux is None:
             return expand(self.compile())
-        values = self._coefficients.values_in_order
+        values = self._recorder.coefficients.values_in_order
         a, b, c = (rows.matrix(self.curve, self._num_inputs, self._num_aux, values) for rows in self._sides)
         return R1CS(self.curve, self._num_inputs + self._num_aux, self._num_inputs - 1, a, b, c)
 
