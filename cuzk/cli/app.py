@@ -51,11 +51,13 @@ _COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
     "doctor": ("doctor", "doctor", "EXAMPLES"),
     "variants": ("variants", "variants", "EXAMPLES"),
     "bench": ("bench", "bench", "EXAMPLES"),
+    "waterfall": ("waterfall", "waterfall", "EXAMPLES"),
     "perf": (
         "Stored performance figures, and the gate over them.",
         {
             "check": ("perf", "perf_check", "CHECK_EXAMPLES"),
             "record": ("perf", "perf_record", "RECORD_EXAMPLES"),
+            "accept": ("perf", "perf_accept", "ACCEPT_EXAMPLES"),
         },
     ),
 }
