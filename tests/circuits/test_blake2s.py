@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import hashlib
 import random
+from dataclasses import replace
 
 import pytest
 
 from cuzk.circuits.blake2s import blake2s
 from cuzk.circuits.boolean import alloc_bits, bit_value
+from cuzk.circuits.catalogue import find_circuit
+from cuzk.circuits.por import PorCircuit
+from cuzk.circuits.vanilla.merkle import BLAKE2S, build_tree
 from cuzk.curves import get_curve
 from cuzk.errors import ShapeError
 from cuzk.synthesis import ConstraintSystem
 from cuzk.witness import Witness
+from tests.circuits.witnesses import with_hints
 
 BLS = get_curve("bls12_381")
 
@@ -56,6 +61,26 @@ def test_a_changed_bit_breaks_a_row() -> None:
         wrong = list(values)
         wrong[1 + i] ^= 1
         assert r1cs.first_unsatisfied(Witness.from_ints(BLS, wrong)) is not None
+
+
+@pytest.mark.parametrize(("tree", "rows"), [("2-0-0", 129_135), ("4-0-0", 130_296), ("8-0-0", 174_503)])
+def test_inclusion_as_rust_fil_proofs_counts_it(tree: str, rows: int) -> None:
+    cs = ConstraintSystem(BLS)
+    find_circuit(f"por:blake2s:{tree}:64:public").record(cs)
+    assert (cs.num_inputs, cs.num_constraints) == (3, rows)
+
+
+def test_inclusion_in_a_tree() -> None:
+    circuit = PorCircuit.parse("por:blake2s:2-0-0:4:public")
+    rng = random.Random(7)
+    tree = build_tree(BLAKE2S, circuit.shape, [rng.randrange(BLS.r) for _ in range(4)])
+    first = tree.node(0, 0).to_bytes(32, "little") + tree.node(0, 1).to_bytes(32, "little")
+    assert tree.node(1, 0) == int.from_bytes(hashlib.blake2s(first).digest(), "little") % 2**254
+    proof = tree.prove(2)
+    for leaf in (proof.leaf, proof.leaf ^ 1):
+        inputs, r1cs, witness = with_hints(circuit.record, circuit.hints(replace(proof, leaf=leaf)))
+        assert inputs == [2, tree.root]
+        assert (r1cs.first_unsatisfied(witness) is None) == (leaf == proof.leaf)
 
 
 def test_half_bytes_are_refused() -> None:

@@ -1,30 +1,26 @@
 """The stacked PoRep as a circuit: counts of rust-fil-proofs, every sector size by template, public inputs, witnesses.
 
-Would catch: a row more or less, a parent of another layer, labels hashed or opened in another order, an input missing or
-out of place, a false vanilla proof that satisfies the rows.
+Would catch: a row more or less, a parent of another layer, labels hashed or opened in another order, an input missing
+or out of place, a false vanilla proof that satisfies the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 
 import pytest
 
 from cuzk.circuits.catalogue import find_circuit
-from cuzk.circuits.hints import stacked_hints
 from cuzk.circuits.porep import find_porep
 from cuzk.circuits.stacked import INPUTS_PER_CHALLENGE, StackedCircuit
 from cuzk.circuits.vanilla.graph import Graph
-from cuzk.circuits.vanilla.merkle import InclusionProof, PathElement, TreeShape
-from cuzk.circuits.vanilla.porep import StackedProof, porep_challenges, porep_public_inputs
+from cuzk.circuits.vanilla.merkle import TreeShape
+from cuzk.circuits.vanilla.porep import porep_challenges, porep_public_inputs
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, write_commit1
 from cuzk.circuits.vanilla.seal import SectorIdentity
 from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.curves import get_curve
-from cuzk.errors import InputError, ShapeError
 from cuzk.synthesis import ConstraintSystem
 from tests.circuits.row_check import first_broken
 from tests.circuits.sectors import POREP_ID, PROVER_ID, SECTOR_NUMBER, SEED, TICKET

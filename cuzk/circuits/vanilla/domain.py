@@ -11,7 +11,7 @@ from hashlib import sha256
 from cuzk.circuits.vanilla.poseidon_constants import MODULUS
 from cuzk.errors import RangeError, ShapeError
 
-__all__ = ["NODE_BYTES", "from_bytes", "sha256_value", "to_bytes"]
+__all__ = ["NODE_BYTES", "from_bytes", "sha256_value", "to_bytes", "truncated"]
 
 
 #: Bytes of a node: of a data leaf, a label, a hash.
@@ -38,6 +38,11 @@ def from_bytes(data: bytes, what: str = "a node") -> int:
     return value
 
 
+def truncated(digest: bytes) -> int:
+    """A digest of 32 bytes as a field element: the top two bits of the last byte cleared so that it is below r."""
+    return int.from_bytes(digest, "little") & _TRUNCATED
+
+
 def sha256_value(*parts: bytes) -> int:
-    """SHA-256 of the joined parts, the top two bits of the last byte cleared so that it is below r."""
-    return int.from_bytes(sha256(b"".join(parts)).digest(), "little") & _TRUNCATED
+    """SHA-256 of the joined parts, truncated."""
+    return truncated(sha256(b"".join(parts)).digest())

@@ -15,14 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
+from hashlib import blake2s, sha256
 from math import prod
 
-from cuzk.circuits.vanilla.domain import sha256_value, to_bytes
+from cuzk.circuits.vanilla.domain import sha256_value, to_bytes, truncated
 from cuzk.circuits.vanilla.poseidon import poseidon
 from cuzk.errors import RangeError, ShapeError
 
 __all__ = [
+    "BLAKE2S",
     "HASHERS",
     "POSEIDON",
     "SHA256",
@@ -54,9 +55,14 @@ def _sha256_node(children: Sequence[int]) -> int:
     return sha256_value(*map(to_bytes, children))
 
 
+def _blake2s_node(children: Sequence[int]) -> int:
+    return truncated(blake2s(b"".join(map(to_bytes, children))).digest())
+
+
 POSEIDON = TreeHasher("poseidon", poseidon)
 SHA256 = TreeHasher("sha256", _sha256_node)
-HASHERS: Mapping[str, TreeHasher] = {hasher.name: hasher for hasher in (POSEIDON, SHA256)}
+BLAKE2S = TreeHasher("blake2s", _blake2s_node)
+HASHERS: Mapping[str, TreeHasher] = {hasher.name: hasher for hasher in (POSEIDON, SHA256, BLAKE2S)}
 
 
 @dataclass(frozen=True)
