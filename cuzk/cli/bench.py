@@ -55,8 +55,8 @@ class GroupName(StrEnum):
     G2 = "g2"
 
 
-#: Variants that act in each kind; naming another would change nothing and is refused.
-_VARIANTS = {Kind.MSM: {"D4"}, Kind.PROVE: {"D4", "M2"}}
+#: Variants that act in each kind; naming another would change nothing and is refused. In proofs all act.
+_VARIANTS = {Kind.MSM: {"D4", "M1"}, Kind.BATCH_ADD: {"D2", "M1"}, Kind.NTT: {"N1"}}
 _SIZE = re.compile(r"2\^(\d{1,2})|(\d{1,10})")
 _MAX_SIZE = 1 << 26
 _MAX_REPEATS = 1000
@@ -116,12 +116,11 @@ def _parse_size(text: str) -> int:
 
 def _check_variants(kind: Kind, settings: list[str]) -> dict[str, str]:
     """The chosen variants by id; refuses those that do not act in what is timed."""
-    from cuzk.variants import parse_setting, resolve
+    from cuzk.variants import VARIANTS, chosen
 
-    resolve(settings)
-    chosen = dict(parse_setting(text) for text in settings)
-    acting = _VARIANTS.get(kind, set())
-    idle = sorted(chosen.keys() - acting)
+    found = chosen(settings)
+    acting = set(VARIANTS) if kind is Kind.PROVE else _VARIANTS.get(kind, set())
+    idle = sorted(found.keys() - acting)
     if idle:
         raise InputError(
             f"variant {', '.join(idle)} does not act in {kind.value}",
@@ -129,7 +128,7 @@ def _check_variants(kind: Kind, settings: list[str]) -> dict[str, str]:
             limit=f"possible: {', '.join(sorted(acting)) or 'none'}",
             remedy="leave it out, or measure `bench prove`, where every variant acts",
         )
-    return chosen
+    return found
 
 
 def _measure(case: Case, device: Device, n: int, repeats: int) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from cuzk.curves import Curve, GroupSpec
 from cuzk.device import Array, Device
 from cuzk.errors import InputError
+from cuzk.groth16.msm_choice import MsmChoice, check_windows, rounds_of
+from cuzk.groth16.query_sums import add_shape
+from cuzk.groth16.quotient import transform_plan
 from cuzk.limbs import U64Array
 from cuzk.ops.batch_add import batch_add
 from cuzk.ops.domain import Domain
@@ -18,7 +22,9 @@ from cuzk.ops.fixed_base import fixed_base_mul
 from cuzk.ops.fr_vec import fr_mul
 from cuzk.ops.msm import msm
 from cuzk.ops.ntt import ntt
+from cuzk.ops.plan_msm import MsmPlan
 from cuzk.relation import R1CS
+from cuzk.variants import resolve
 from cuzk.witness import Witness
 
 __all__ = ["Case", "chain_circuit", "default_sizes", "make_case", "random_scalars"]
@@ -80,22 +86,38 @@ def make_case(
         out = device.alloc((n, curve.fr.limbs))
         return Case("fr_mul", curve.name, lambda: fr_mul(device, curve, a, b, out=out), n, "products")
     if kind == "ntt":
-        return _ntt_case(device, curve, n)
+        return _ntt_case(device, curve, n, resolve(variants, device.kind)["N1"])
     if kind == "prove":
         return _prove_case(device, curve, n, variants)
+    in_force = resolve(variants, device.kind)
     bases = _random_points(device, group, n)
     if kind == "batch-add":
-        return Case(
-            f"batch_add {group_name}", curve.name, lambda: batch_add(device, group, bases), n, "points"
-        )
-    scalars = device.upload(random_scalars(curve, n, 1))
-    width = variants.get("D4", "auto")
-    bits = None if width == "auto" else int(width)
+        shape, rounds = add_shape(device, in_force), rounds_of(in_force)
 
-    def run() -> Any:
-        return msm(device, group, bases, scalars, window_bits=bits)
+        def add() -> Any:
+            return batch_add(device, group, bases, rounds=rounds, **shape)
 
-    return Case(f"msm {group_name}", curve.name, run, n, "points")
+        return Case(f"batch_add {group_name}", curve.name, add, n, "points")
+    return _msm_case(device, group, n, bases, in_force)
+
+
+def _msm_case(device: Device, group: GroupSpec, n: int, bases: Array, variants: dict[str, str]) -> Case:
+    check_windows(variants, device.limits)
+    scalars = device.upload(random_scalars(group.curve, n, 1))
+    choice = MsmChoice(device, variants, n, {})
+
+    def run_with(plan: MsmPlan) -> Any:
+        return msm(device, group, bases, scalars, plan=plan)
+
+    def time_of(plan: MsmPlan) -> float:
+        start = time.perf_counter()
+        run_with(plan)
+        return time.perf_counter() - start
+
+    if choice.wants_tuning(n, group):
+        choice.tune(n, group, None, time_of)
+    plan = choice.plan(n, group, None)
+    return Case(f"msm {group.name}", group.curve.name, lambda: run_with(plan), n, "points")
 
 
 def random_scalars(curve: Curve, n: int, stream: int) -> U64Array:
@@ -121,7 +143,7 @@ def _random_points(device: Device, group: GroupSpec, n: int) -> Array:
     return fixed_base_mul(device, group, device.upload(random_scalars(group.curve, n, 2)))
 
 
-def _ntt_case(device: Device, curve: Curve, n: int) -> Case:
+def _ntt_case(device: Device, curve: Curve, n: int, radix: str) -> Case:
     if n & (n - 1):
         raise InputError(
             f"a transform of {n} elements",
@@ -132,9 +154,10 @@ def _ntt_case(device: Device, curve: Curve, n: int) -> Case:
     domain = Domain(curve, n.bit_length() - 1)
     x = device.upload(random_scalars(curve, n, 0))
     out = device.alloc((n, curve.fr.limbs))
+    plan = transform_plan(curve, domain.log_n, 1, device.limits, radix)
 
     def run() -> Any:
-        return ntt(device, domain, x, order_out="rev", out=out)
+        return ntt(device, domain, x, order_out="rev", out=out, plan=plan)
 
     return Case("ntt", curve.name, run, n, "elements")
 

@@ -150,9 +150,9 @@ def prove(
 
 
 def _check_variants(settings: list[str] | None) -> dict[str, str]:
-    from cuzk.variants import resolve
+    from cuzk.variants import chosen
 
-    return resolve(settings or [])
+    return chosen(settings or [])
 
 
 def _parse_blinding(text: str | None) -> tuple[int, int] | None:
@@ -200,12 +200,14 @@ def _compute(
     from cuzk.formats.container import naming_file
     from cuzk.groth16 import Prover
     from cuzk.groth16.work import num_workers, prove_work
+    from cuzk.variants import resolve
 
     with recorder.phase("witness_load"):
         witness = load_witness(request.file("--witness"))
     blinding = _blinding(request, witness.curve)
     device = open_device(request.device, progress.kernel_build, request.memory_limit)
     recorder = attach(recorder, device, monitor)
+    resolve(request.variants, device.kind)  # what is impossible there is refused before the key is read
     load_kernels(device, witness.curve, recorder)
     with recorder.phase("key_load"):
         circuit = None
@@ -264,7 +266,10 @@ def _print(request: _Request, result: _Result, seconds: float, as_json: bool) ->
     if not request.self_check:
         note("the proof was not verified (--no-self-check): it may be wrong")
     if as_json:
-        report |= {"variants": request.variants, "kernels": result.device.build_key}
+        from cuzk.variants import resolve
+
+        in_force = resolve(request.variants, result.device.kind)
+        report |= {"variants": in_force, "kernels": result.device.build_key}
         if request.timing:
             report["timing"] = [row._asdict() for row in timing_rows(result.recorder.events)]
             report |= (

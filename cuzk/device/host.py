@@ -186,6 +186,12 @@ class CpuDevice(HostDevice):
     def reference(self) -> Device:
         return self
 
+    @functools.cached_property
+    def one_thread(self) -> Device:
+        lone = CpuDevice(1, module=self._module)
+        lone._arena = self._arena  # one account, and one limit, for both
+        return lone
+
     def _run(self, spec: KernelSpec, grid: int, block: int, shared_bytes: int, words: list[int]) -> None:
         del block  # always 1 here: limits.max_threads says so
         self._check_process()

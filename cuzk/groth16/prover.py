@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
-from cuzk.device.base import Device
+from cuzk.device.base import Array, Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
 from cuzk.groth16.assemble import BlindingTerms, assemble
+from cuzk.groth16.b_g2 import BesideDevice, runs_beside
 from cuzk.groth16.blinding import Blinding
-from cuzk.groth16.commit import commit_h, commit_witness
+from cuzk.groth16.commit import commit_hs, commit_witnesses
+from cuzk.groth16.disposal import Disposal
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
+from cuzk.groth16.host_rows import HostRows, RowPool
+from cuzk.groth16.msm_choice import check_windows
 from cuzk.groth16.quotient import prepare_quotient, quotient
 from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.groth16.verify import PreparedStatement, PreparedVerifyingKey
 from cuzk.keys import ProvingKey
-from cuzk.limbs import fr_to_ints
+from cuzk.limbs import U64Array, fr_to_ints
 from cuzk.proof import Proof
 from cuzk.relation import R1CS
-from cuzk.telemetry import Recorder
+from cuzk.telemetry import Recorder, Span
 from cuzk.variants import resolve
 from cuzk.witness import Witness
 
@@ -59,7 +64,8 @@ class Prover:
             key = key.with_circuit(circuit)
         self.key = key
         self.device = device
-        self.variants = resolve(variants or {})
+        self.variants = resolve(variants or {}, device.kind)
+        check_windows(self.variants, device.limits)
         self._recorder = (recorder or Recorder()).scoped(
             device=device.name.partition(" ")[0], build_key=device.build_key, variants=self.variants,
             counters=device.counters, sync=self._settle,
@@ -67,14 +73,21 @@ class Prover:
         self._nothing = device.alloc((0,))
         self._lock = threading.Lock()
         with self._recorder.phase("key_load") as span:
-            self._resident = ResidentKey.upload(device, key)
-            prepare_quotient(self._resident)
+            self._resident = ResidentKey.upload(device, key, self._asked_circuits or 1)
+            prepare_quotient(self._resident, self.variants["N1"])
             if self.variants["P5"] == "closures":
                 _ = self._resident.tape
             left_out = [query.name for query in self._resident.queries.values() if query.places is not None]
             span.tag(streamed=",".join(self._resident.plan.streamed), infinite_left_out=",".join(left_out))
+        self._row_pool = RowPool(device)
+        self._disposal = Disposal(self.variants["B2"], device, self._recorder)
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
         self._verifier = PreparedVerifyingKey.supports(key.curve)
+
+    @property
+    def _asked_circuits(self) -> int | None:
+        """Most circuits at once, where C1 says so."""
+        return int(self.variants["C1"]) if self.variants["C1"].isdigit() else None
 
     def _settle(self) -> None:
         """Wait for what is launched, and see what it says of bad data.
@@ -123,10 +136,11 @@ class Prover:
             list(blindings) if blindings is not None else [Blinding.random(self.key.curve) for _ in witnesses]
         )
         try:
-            with self._lock, self._recorder.phase("prove", circuits=len(witnesses)):
+            with self._lock, self._recorder.phase("prove", circuits=len(witnesses)) as span:
+                span.tag(B2=self.variants["B2"], C1=self.variants["C1"])
                 checked = self_check and self._verifier
                 jobs = [_Job(self, *job, checked) for job in zip(witnesses, used, strict=True)]
-                proofs = self._compute(jobs)
+                proofs = self._compute(jobs, span)
                 if checked:
                     with self._recorder.phase("self_check"):
                         self._self_check(jobs, proofs)
@@ -135,37 +149,68 @@ class Prover:
             for blinding in used:
                 blinding.wipe()
 
-    def _compute(self, jobs: Sequence[_Job]) -> list[Proof]:
-        """Run the phases, each over as many circuits as fit the device before the next."""
-        at_once = self._resident.plan.circuits
+    def _compute(self, jobs: Sequence[_Job], span: Span | None = None) -> list[Proof]:
+        """Run the phases, each over as many circuits as fit the device, or as C1 asks for, before the next."""
+        at_once = min(self._resident.plan.circuits, self._asked_circuits or len(jobs) or 1)
         parts = [jobs[first : first + at_once] for first in range(0, len(jobs), at_once)]
-        return [proof for part in parts for proof in self._compute_together(part)]
+        if span is not None:
+            span.tag(calls=len(parts), circuits_a_call=at_once)
+        return [proof for part in parts for proof in self._compute_together(part, span)]
 
-    def _compute_together(self, jobs: Sequence[_Job]) -> list[Proof]:
+    def _compute_together(self, jobs: Sequence[_Job], span: Span | None) -> list[Proof]:
         """Run the phases, each over all circuits before the next."""
         resident, recorder, stream = self._resident, self._recorder, self._resident.stream
-        with recorder.phase("synthesis"), self.device.label("synthesis"):
-            ws = [upload_witness(resident, job.witness.values, recorder) for job in jobs]
-            abcs = [evaluate(resident, w, recorder, self.variants) for w in ws]
-            if stream is not None:
-                stream.begin()  # the first bases are on their way while rows are checked and transformed
-            with recorder.phase("row_check"):
-                self._check_rows(abcs)
-        sums_h = []
-        with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
-            for job in jobs:
-                with recorder.phase("ntt_h", quotient=self.key.h_form):
-                    h = quotient(resident, abcs.pop(0))
-                recorder.show(**{f"h_{self.key.h_form}": h})
-                sums_h.append(commit_h(resident, h, self.variants, recorder, job.meanwhile))
-                del h  # its memory is wanted by the next circuit, and by the lists of the next phase
-        with self.device.label("commit"):
-            sums = [commit_witness(resident, w, self.variants, recorder) for w in ws]
-        with recorder.phase("proof_assembly"):
-            return [
-                assemble(self.device.host, self.key, s, h, job.blinding, job.terms)
-                for s, h, job in zip(sums, sums_h, jobs, strict=True)
-            ]
+        rows = HostRows(resident, self.variants, recorder, self._row_pool, len(jobs))
+        with ExitStack() as undo:
+            undo.callback(rows.abandon)
+            rows.begin()
+            with recorder.phase("synthesis"), self.device.label("synthesis"):
+                ws = [upload_witness(resident, job.witness.values, recorder) for job in jobs]
+                abcs = [evaluate(resident, w, recorder, self.variants) for w in ws]
+                if stream is not None:
+                    stream.begin()  # the first bases are on their way while rows are checked and transformed
+                with recorder.phase("row_check"):
+                    self._check_rows(abcs)
+                while abcs:
+                    rows.keep(abcs.pop(0))
+            rows.lock()
+            beside = None
+            if runs_beside(self.device, self.variants):
+                values = [job.witness.values for job in jobs]
+                beside = BesideDevice(resident, self.variants, recorder, span, values)
+                undo.callback(beside.close)
+            with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
+                sums_h = self._commit_h(jobs, rows)
+            with self.device.label("commit"):
+                sums = commit_witnesses(resident, ws, self.variants, recorder, beside)
+            with recorder.phase("proof_assembly"):
+                proofs = [
+                    assemble(self.device.host, self.key, s, h, job.blinding, job.terms)
+                    for s, h, job in zip(sums, sums_h, jobs, strict=True)
+                ]
+            left = rows.end() + ws
+            ws = []
+            self._disposal.dispose(left)
+            return proofs
+
+    def _commit_h(self, jobs: Sequence[_Job], rows: HostRows) -> list[U64Array]:
+        """The sums over the H query: circuit by circuit, or in one pass over bases that are streamed."""
+        resident, recorder = self._resident, self._recorder
+        together = resident.queries["h"].bases is None
+        hs: list[Array] = []
+        sums: list[U64Array] = []
+        for job in jobs:
+            with recorder.phase("ntt_h", quotient=self.key.h_form, B1=rows.setting, N1=self.variants["N1"]):
+                hs.append(quotient(resident, rows.take(), self.variants["N1"]))
+            recorder.show(**{f"h_{self.key.h_form}": hs[-1]})
+            if not together:
+                # Its memory is wanted by the next circuit, and by the lists of the next phase.
+                h = [hs.pop()]
+                sums += commit_hs(resident, h, self.variants, recorder, job.meanwhile, alive=len(jobs))
+                h.clear()
+        if together:
+            sums = commit_hs(resident, hs, self.variants, recorder, partial(_meanwhile, jobs))
+        return sums
 
     def _check_rows(self, abcs: Sequence[Rows]) -> None:
         """Raise UnsatisfiedError for the first row that does not hold, where matrix C is known."""
@@ -226,6 +271,12 @@ class Prover:
             self.key, self.device.reference
         )  # with a recorder of its own: it is no phase of this proof
         return again._compute([_Job(again, witness, blinding, False)])[0]
+
+
+def _meanwhile(jobs: Sequence[_Job]) -> None:
+    """What the host can do for all of some proofs."""
+    for job in jobs:
+        job.meanwhile()
 
 
 @dataclass(eq=False)

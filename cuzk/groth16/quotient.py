@@ -11,13 +11,14 @@ nonzero constant. Coefficients stay in bit-reversed order in between, so nothing
 from __future__ import annotations
 
 from cuzk.curves import Curve
-from cuzk.device.base import Array
+from cuzk.device.base import Array, DeviceLimits
 from cuzk.errors import RangeError
 from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.ops.fr_vec import fr_mul_sub
 from cuzk.ops.ntt import ntt, prepare
+from cuzk.ops.plan_fr import NttPlan, plan_ntt, split_radices
 
-__all__ = ["odd_coset_shift", "prepare_quotient", "quotient"]
+__all__ = ["odd_coset_shift", "prepare_quotient", "quotient", "transform_plan"]
 
 
 def odd_coset_shift(curve: Curve, log_n: int, convention: str) -> int:
@@ -43,21 +44,41 @@ def _coset(resident: ResidentKey) -> int:
     return resident.curve.coset_shift("bellman")
 
 
-def prepare_quotient(resident: ResidentKey) -> None:
-    """Build the tables of a proof's transforms, so that no proof has to."""
+def transform_plan(curve: Curve, log_n: int, batch: int, limits: DeviceLimits, radix: str) -> NttPlan | None:
+    """How transforms are cut: what N1 = 2^K asks for, None for the plan's own choice."""
+    if radix == "auto":
+        return None
+    largest = int(radix.removeprefix("2^"))
+    return plan_ntt(log_n, batch, curve, limits, radices=split_radices(log_n, largest))
+
+
+def _plan(resident: ResidentKey, radix: str, batch: int) -> NttPlan | None:
+    """The plan for vectors over the key's domain."""
+    return transform_plan(resident.curve, resident.domain.log_n, batch, resident.device.limits, radix)
+
+
+def prepare_quotient(resident: ResidentKey, radix: str = "auto") -> None:
+    """Build the tables of a proof's transforms, so that no proof has to.
+
+    Args:
+        resident: The key.
+        radix: The value of the variant N1: "auto", or "2^K" for passes of radix 2^K at most.
+    """
     device, domain, shift = resident.device, resident.domain, _coset(resident)
+    plan = _plan(resident, radix, 1)
     with device.label("ntt_tables"):
-        prepare(device, domain, inverse=True)
-        prepare(device, domain, coset=shift, order_in="rev")
+        prepare(device, domain, inverse=True, plan=plan)
+        prepare(device, domain, coset=shift, order_in="rev", plan=plan)
         if resident.key.h_form == "monomial":
-            prepare(device, domain, inverse=True, coset=shift)
+            prepare(device, domain, inverse=True, coset=shift, plan=plan)
 
 
-def quotient(resident: ResidentKey, abc: Rows) -> Array:
+def quotient(resident: ResidentKey, abc: Rows, radix: str = "auto") -> Array:
     """The scalars of the H query.
 
     Args:
         resident: The key; its h_form and root convention decide.
+        radix: The value of the variant N1: "auto", or "2^K" for passes of radix 2^K at most.
         abc: What evaluate() returned. Form: Montgomery, < r. Order: natural. Overwritten; three arrays are taken
             out of their list, so that b and c are free when this returns.
 
@@ -71,9 +92,10 @@ def quotient(resident: ResidentKey, abc: Rows) -> Array:
     """
     device, curve, domain = resident.device, resident.curve, resident.domain
     shift = _coset(resident)
+    plan = _plan(resident, radix, 1 if isinstance(abc, list) else 3)
     for rows in abc if isinstance(abc, list) else [abc]:
-        ntt(device, domain, rows, inverse=True, order_out="rev", out=rows)
-        ntt(device, domain, rows, coset=shift, order_in="rev", out=rows)
+        ntt(device, domain, rows, inverse=True, order_out="rev", out=rows, plan=plan)
+        ntt(device, domain, rows, coset=shift, order_in="rev", out=rows, plan=plan)
     a, b, c = abc[0], abc[1], abc[2]
     if isinstance(abc, list):
         abc.clear()
@@ -81,5 +103,5 @@ def quotient(resident: ResidentKey, abc: Rows) -> Array:
         return fr_mul_sub(device, curve, a, b, c, out=a)
     vanishing = (pow(shift, domain.size, curve.r) - 1) % curve.r
     h = fr_mul_sub(device, curve, a, b, c, factor=pow(vanishing, -1, curve.r), out=a)
-    ntt(device, domain, h, inverse=True, coset=shift, out=h)
+    ntt(device, domain, h, inverse=True, coset=shift, out=h, plan=_plan(resident, radix, 1))
     return h[: domain.size - 1]

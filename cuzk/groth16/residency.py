@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
-from cuzk.curves import Curve, GroupSpec
+from cuzk.curves import GroupSpec
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError
-from cuzk.keys import ProvingKey
+from cuzk.groth16.key_shape import QUERY_ORDER, WITNESS_QUERIES, KeyShape
 from cuzk.ops.msm_memory import border_bytes, pair_bytes
-from cuzk.ops.plan_fr import MAX_LOG_RADIX, PLACED_MEMORY_SHARE, plan_ntt, spmv_long_row, table_bits
+from cuzk.ops.plan_fr import MAX_LOG_RADIX, PLACED_MEMORY_SHARE, plan_ntt, table_bits
 from cuzk.ops.plan_msm import MAX_WINDOW_BITS
 
 __all__ = [
@@ -31,11 +31,6 @@ __all__ = [
     "plan_residency",
     "smallest_limit",
 ]
-
-#: The queries in the order in which a proof takes them.
-QUERY_ORDER = ("h", "l", "a", "b_g1", "b_g2")
-#: Queries whose bases meet witness values, and so have masks and lists of indices.
-WITNESS_QUERIES = QUERY_ORDER[1:]
 
 #: Two buffers: one is filled while the other is read.
 NUM_BUFFERS = 2
@@ -59,60 +54,6 @@ _HIDDEN_COPY = 0.25
 
 
 @dataclass(frozen=True)
-class KeyShape:
-    """What the plan needs to know of a key.
-
-    Args:
-        curve: The key's curve.
-        log_domain: log2 of the rows.
-        num_variables: Length of a witness.
-        lengths: Query name -> number of bases.
-        matrix_bytes: Bytes of the matrices on a device.
-        gathered: Scalars that are gathered for queries which leave their infinite bases out.
-    """
-
-    curve: Curve
-    log_domain: int
-    num_variables: int
-    lengths: Mapping[str, int]
-    matrix_bytes: int
-    gathered: int = 0
-
-    @classmethod
-    def of(cls, key: ProvingKey, limits: DeviceLimits) -> KeyShape:
-        """The shape of a key."""
-        matrices = 0
-        for matrix in key.matrices.values():
-            parts = (matrix.row_ptr, matrix.col, matrix.coeff, matrix.dictionary)
-            matrices += sum(part.nbytes for part in parts) + 4 * (matrix.nnz // spmv_long_row(limits) + 1)
-        lengths = {name: len(getattr(key, f"{name}_query")) for name in QUERY_ORDER}
-        return cls(key.curve, key.log_domain, key.num_variables, MappingProxyType(lengths), matrices)
-
-    def with_lengths(self, kept: Mapping[str, int]) -> KeyShape:
-        """The shape without the infinite bases of some queries, of which so many are kept."""
-        lengths = MappingProxyType({**self.lengths, **kept})
-        return replace(self, lengths=lengths, gathered=sum(kept.values()))
-
-    def group(self, name: str) -> GroupSpec:
-        """The group of a query's bases."""
-        return self.curve.g2 if name == "b_g2" else self.curve.g1
-
-    def query_bytes(self, name: str) -> int:
-        """Bytes of a query's bases."""
-        return self.lengths[name] * self.group(name).affine_bytes
-
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one vector over the domain."""
-        return self.curve.fr.nbytes << self.log_domain
-
-    @property
-    def witness_bytes(self) -> int:
-        """Bytes of a witness."""
-        return self.num_variables * self.curve.fr.nbytes
-
-
-@dataclass(frozen=True)
 class ResidencyPlan:
     """Which parts of a key stay on the device, and the bytes that each stage of a proof takes there.
 
@@ -123,6 +64,7 @@ class ResidencyPlan:
         rows_apart: a, b and c are three arrays, so that two of them can be let go before the multi-scalar
             multiplications; else they are one, and transformed together.
         circuits: Witnesses that fit the device at once.
+        circuit_bytes: Bytes that each but the first of them takes.
         msm_h_bytes: Bytes left to lists and buckets over the H query.
         commit_bytes: The same over the other queries.
         stages: Stage -> planned bytes, workspace and reserve included. The greatest is at most the limit.
@@ -138,6 +80,7 @@ class ResidencyPlan:
     commit_bytes: int
     stages: Mapping[str, int]
     cost: float = 0.0
+    circuit_bytes: int = 0
 
     @property
     def streamed(self) -> tuple[str, ...]:
@@ -179,7 +122,6 @@ def _bytes(
 ) -> _Bytes:
     """Bytes of every stage."""
     masks = sum(shape.lengths[name] for name in WITNESS_QUERIES)
-    lists = 4 * masks
     persistent = shape.matrix_bytes + masks + _table_bytes(shape, limits)
     persistent += _RESERVE_BYTES + min(limits.memory_bytes // _RESERVE_SHARE, _MOST_RESERVE)
     persistent += sum(shape.query_bytes(name) for name in resident)
@@ -187,12 +129,13 @@ def _bytes(
     # A sum for each bit of a scalar, and of the last window beyond it.
     persistent += MOST_PENDING * (shape.curve.fr.bits + MAX_WINDOW_BITS) * shape.curve.g2.xyzz_bytes
     persistent += NUM_BUFFERS * chunk * shape.curve.g1.affine_bytes
+    persistent += (shape.circuits - 1) * shape.circuit_bytes
     w, v = shape.witness_bytes, shape.row_bytes
     return _Bytes(
         # One witness more, where it can't be brought into Montgomery form in place.
         synthesis=persistent + w + max(3 * v, w),
         msm_h=persistent + w + (v if rows_apart else 3 * v),
-        commit=persistent + w + lists + shape.gathered * shape.curve.fr.nbytes,
+        commit=persistent + w + shape.list_bytes,
     )
 
 
@@ -231,16 +174,18 @@ def _plan(
     least_h, least = (_workspace(count, shape, limits, good=False) for count in (terms_h, terms))
     if need.synthesis > limit or msm_h < least_h or commit < least:
         return None
-    per_circuit = shape.witness_bytes + 3 * shape.row_bytes
-    spare = min(limit - need.synthesis, limit - need.msm_h - least_h)
+    spare = min(limit - need.synthesis, limit - need.msm_h - least_h, limit - need.commit - least)
     stages = {
         "synthesis": need.synthesis, "ntt_h": need.synthesis,
         "msm_h": limit, "commit": limit,
     }  # fmt: skip
     plan = ResidencyPlan(
         resident=resident, chunk=chunk, buffer_bytes=chunk * shape.curve.g1.affine_bytes, rows_apart=rows_apart,
-        circuits=1 if chunk else 1 + max(0, spare) // per_circuit,
-        msm_h_bytes=msm_h, commit_bytes=commit, stages=MappingProxyType(stages),
+        circuits=shape.circuits + (0 if chunk else max(0, spare) // shape.circuit_bytes),
+        # The workspace of one circuit: those of a batch share what the others' vectors leave.
+        msm_h_bytes=msm_h + (shape.circuits - 1) * shape.circuit_bytes,
+        commit_bytes=commit + (shape.circuits - 1) * shape.circuit_bytes,
+        stages=MappingProxyType(stages), circuit_bytes=shape.circuit_bytes,
     )  # fmt: skip
     shortage = ((terms_h, good_h / max(msm_h, 1)), (terms, good / max(commit, 1)))
     return replace(plan, cost=_cost(shape, plan, shortage))
@@ -309,19 +254,29 @@ def smallest_limit(shape: KeyShape, limits: DeviceLimits) -> int:
     return high
 
 
-def plan_residency(shape: KeyShape, limits: DeviceLimits) -> ResidencyPlan:
+def plan_residency(shape: KeyShape, limits: DeviceLimits, circuits: int = 1) -> ResidencyPlan:
     """Decide what stays on the device.
 
     Args:
         shape: Of the key.
         limits: Of the device: memory_bytes is what all arrays together may take.
+        circuits: Witnesses that are best proved together: as many of them as make a proof cheapest. What is
+            streamed passes once for all of them.
 
     Raises:
         OutOfMemoryError: Not even two small buffers fit beside one proof's vectors.
 
     Checked by: tests/prover/test_residency.py.
     """
+    best = None
+    while circuits > 1:
+        plan = _best(replace(shape, circuits=circuits), limits)
+        if plan is not None and (best is None or plan.cost / plan.circuits < best.cost / best.circuits):
+            best = plan
+        circuits //= 2
     plan = _best(shape, limits)
+    if plan is not None and best is not None and best.cost / best.circuits <= plan.cost:
+        return best
     if plan is None:
         raise OutOfMemoryError(
             f"a proof over 2^{shape.log_domain} rows with {shape.num_variables} variables needs at least "

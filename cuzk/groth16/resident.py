@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -18,8 +18,9 @@ from cuzk.device.base import Array, Device
 from cuzk.device.machine import has_bmi2_adx
 from cuzk.errors import InternalError, OutOfMemoryError
 from cuzk.groth16.finite import Mask, compact, find_infinite
+from cuzk.groth16.key_shape import QUERY_ORDER, WITNESS_QUERIES, KeyShape
 from cuzk.groth16.key_stream import Chunk, KeyStream, StreamedQuery, borders
-from cuzk.groth16.residency import QUERY_ORDER, WITNESS_QUERIES, KeyShape, ResidencyPlan, plan_residency
+from cuzk.groth16.residency import ResidencyPlan, plan_residency
 from cuzk.keys import ProvingKey
 from cuzk.limbs import U64Array
 from cuzk.ops.domain import Domain
@@ -82,6 +83,7 @@ class ResidentKey:
         c: Matrix C, None where the key does not have it.
         queries: The five queries by name.
         stream: The way of bases that do not stay; None where all do.
+        tuned_windows: (group, log2 of terms) -> bits of the window that D4 = autotuned found fastest here.
     """
 
     key: ProvingKey
@@ -93,6 +95,7 @@ class ResidentKey:
     c: DeviceMatrix | None
     queries: dict[str, Query]
     stream: KeyStream | None
+    tuned_windows: dict[tuple[str, int], int] = field(default_factory=dict)
 
     @property
     def curve(self) -> Curve:
@@ -106,24 +109,25 @@ class ResidentKey:
         return Tape.from_matrices(key.curve, (key.a, key.b, key.c), key.num_public + 1, fast=has_bmi2_adx())
 
     @classmethod
-    def upload(cls, device: Device, key: ProvingKey) -> ResidentKey:
+    def upload(cls, device: Device, key: ProvingKey, circuits: int = 1) -> ResidentKey:
         """Upload a key, as much of it as finds room beside a proof's own arrays.
 
         Args:
             device: Where to.
             key: Checked for shapes; points on the curve are the loader's business. Its arrays must not change
                 while proofs are made. Of streamed queries that are mostly infinity the host keeps a copy of the rest.
+            circuits: Witnesses that are best proved together, as plan_residency() takes it.
 
         Raises:
             OutOfMemoryError: A proof does not fit the device even with all bases streamed.
         """
         shape = KeyShape.of(key, device.limits)
-        plan = plan_residency(shape, device.limits)
+        plan = plan_residency(shape, device.limits, circuits)
         parts = _Parts(device, key)
         if plan.streamed:
             parts.find_infinite(plan)
             with suppress(OutOfMemoryError):  # the scalars that are gathered then may be too much
-                plan = plan_residency(shape.with_lengths(parts.kept_lengths), device.limits)
+                plan = plan_residency(shape.with_lengths(parts.kept_lengths), device.limits, circuits)
                 parts.leave_infinite_out()
         with device.label("key"):
             matrices = {name: DeviceMatrix.upload(device, matrix) for name, matrix in key.matrices.items()}

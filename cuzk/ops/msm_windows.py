@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from importlib import resources
 from types import MappingProxyType
 
-__all__ = ["measured_window", "measured_windows"]
+__all__ = ["measured_models", "measured_window", "measured_windows", "nearest_window"]
 
 
 @functools.cache
@@ -34,3 +34,22 @@ def measured_window(model: str, group: str, n: int) -> int | None:
         return None
     log_n = round(math.log2(n))
     return measured_windows().get((model, group), {}).get(log_n)
+
+
+def measured_models() -> tuple[str, ...]:
+    """Models of which the table has windows."""
+    return tuple(dict.fromkeys(model for model, _ in measured_windows()))
+
+
+def nearest_window(model: str, group: str, n: int) -> int | None:
+    """Bits of the window that was measured nearest to n terms, or None where nothing of this group was.
+
+    Args:
+        model: As for measured_window().
+        group: As for measured_window().
+        n: As for measured_window().
+    """
+    found = measured_windows().get((model, group))
+    if not found:
+        return None
+    return found[min(found, key=lambda log_n: (abs(log_n - math.log2(n)), log_n))]

@@ -85,6 +85,7 @@ def prepare(
     inverse: bool = False,
     coset: int | None = None,
     order_in: Order = "nat",
+    plan: NttPlan | None = None,
 ) -> None:
     """Build the tables of a transform before it is needed, so that later ones allocate nothing.
 
@@ -94,10 +95,11 @@ def prepare(
         inverse: As for ntt().
         coset: As for ntt().
         order_in: As for ntt(); the order of the result does not matter.
+        plan: As for ntt(); of any batch.
     Cost: as that of the tables; nothing where the domain has them.
     Checked by: tests/kernels/test_ntt_domain.py.
     """
-    plan = plan_ntt(domain.log_n, 1, domain.curve, device.limits)
+    plan = plan or plan_ntt(domain.log_n, 1, domain.curve, device.limits)
     _Transform(device, domain, plan, order_in == "nat", inverse, coset, None).prepare()
 
 

@@ -47,6 +47,7 @@ _IN_ANY_CALL = ("prove", "setup", "verify")
 _IN_PROVE = ("prove",)
 _IN_SETUP = ("setup",)
 _QUERY_PARENTS = ("msm_h", "batch_add", "tail_msm", "b_g2_msm")
+_QUERIES = ("query_l", "query_a", "query_b_g1", "query_b_g2")
 _ANYWHERE = ("*",)
 
 _ROWS = (
@@ -79,7 +80,7 @@ _ROWS = (
     PhaseSpec("batch_add", _IN_PROVE, "sum of the bases whose scalar is one", on_device=True),
     PhaseSpec("tail_msm", _IN_PROVE, "L, A and B in G1 over the remaining scalars", on_device=True),
     PhaseSpec("b_g2_msm", _IN_PROVE, "B in G2 over the remaining scalars", on_device=True),
-    PhaseSpec("msm_init", _QUERY_PARENTS, "tables and buffers of an MSM", on_device=True),
+    PhaseSpec("msm_init", (*_QUERY_PARENTS, *_QUERIES), "tables and buffers of an MSM", on_device=True),
     PhaseSpec("query_l", _QUERY_PARENTS, "the part over the L query", on_device=True),
     PhaseSpec("query_a", _QUERY_PARENTS, "the part over the A query", on_device=True),
     PhaseSpec("query_b_g1", _QUERY_PARENTS, "the part over the B query in G1", on_device=True),
