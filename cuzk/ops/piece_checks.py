@@ -290,7 +290,7 @@ def _check_cover(circuit: CompiledCircuit) -> None:
 
 
 def _check_levels(circuit: CompiledCircuit) -> None:
-    """An instance with a program has a higher level than those that make what it binds."""
+    """An instance has a higher level than those that make what its program reads."""
     for base, size, is_aux in (("aux_base", "num_aux", True), ("input_base", "num_inputs", False)):
         making = [piece for piece in circuit.pieces if getattr(piece, size) and len(piece.instances)]
         if not making:
@@ -300,14 +300,19 @@ def _check_levels(circuit: CompiledCircuit) -> None:
         order = np.argsort(start)
         start, level = start[order], level[order]
         for number, piece in enumerate(circuit.pieces):
-            if not len(piece.program.bundles):
-                continue
-            bound = piece.instances.bindings.astype(np.int64)
+            bound = piece.instances.bindings[:, _read_bindings(circuit, piece)].astype(np.int64)
             which, place = np.nonzero(bound >= 0 if is_aux else bound < -1)
             var = bound[which, place]
             maker = np.searchsorted(start, var if is_aux else -1 - var, side="right") - 1
             too_low = level[maker] >= piece.instances.level[which].astype(np.int64)
             _demand(not too_low.any(), "an instance's level is not above its operands'", f"piece {number}")
+
+
+def _read_bindings(circuit: CompiledCircuit, piece: Piece) -> IntArray:
+    """The bound variables that the program reads; rows alone need no order. Shape (k,) int64."""
+    read = np.unique(np.concatenate([var for var, _ in _Program(circuit, piece, "").reads()]))
+    found: IntArray = read[(read >= 0) & (read < piece.num_bound)]
+    return found
 
 
 def _made_at(piece: Piece) -> IntArray:
