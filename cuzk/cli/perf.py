@@ -1,7 +1,8 @@
-"""``cuzk perf record`` and ``check``: the stored figures, and the gate over them."""
+"""``cuzk perf check``, ``record`` and ``accept``: the gate over the stored figures, and how they come to be stored."""
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,110 +13,238 @@ from cuzk.cli.options import JsonOption
 from cuzk.cli.output import note, print_json, print_table, table
 
 if TYPE_CHECKING:
-    from cuzk.perf import Baseline, Row
+    from cuzk.perf import Baseline, Ledger
+    from cuzk.perf.verdicts import Absent, Answers
 
-__all__ = ["CHECK_EXAMPLES", "RECORD_EXAMPLES", "perf_check", "perf_record"]
+__all__ = ["ACCEPT_EXAMPLES", "CHECK_EXAMPLES", "RECORD_EXAMPLES", "perf_accept", "perf_check", "perf_record"]
 
 CHECK_EXAMPLES = epilog(
     "cuzk perf check",
-    "cuzk perf check --tier T1",
-    "cuzk perf check --json",
-    note="Exit codes: 0 every figure is as stored; 1 a figure moved; 2 no baseline, or one from elsewhere.",
+    "cuzk perf check --tier T1h --junit perf.xml --markdown perf.md",
+    "cuzk perf check --from suite.json --environment gpu='NVIDIA H200'",
+    note="Exit codes: 0 every figure is as stored; 1 a figure moved; 2 something was not compared: no baseline, "
+    "one from another environment, or a tier that cannot be measured here.",
 )
-RECORD_EXAMPLES = epilog("cuzk perf record --reason 'mixed additions without a branch'")
-
-#: Architectures whose static figures are kept.
-_ARCHS = ("90", "120")
+RECORD_EXAMPLES = epilog(
+    "cuzk perf record --reason 'first figures of the new kernels'",
+    note="Stores what has no baseline yet, and measured times in the history. Figures that moved stay as they are.",
+)
+ACCEPT_EXAMPLES = epilog(
+    "cuzk perf accept --reason 'mixed additions without a branch'",
+    "cuzk perf accept --tier T0 --toolchain --reason 'NVRTC 13.6'",
+)
 
 _BaselinesOption = Annotated[Path, typer.Option("--baselines", help="Folder of the stored figures.")]
 _TierOption = Annotated[
-    list[str] | None, typer.Option("--tier", help="T0 (compiled kernels) or T1 (counts); both by default.")
+    list[str] | None,
+    typer.Option(
+        "--tier",
+        help="T0 (compiled kernels), T1 (counts), T1h (instructions, under valgrind); T0 and T1 by default.",
+    ),
 ]
+_ReasonOption = Annotated[str, typer.Option("--reason", help="Why the figures move; stored with them.")]
+_FromOption = Annotated[
+    list[Path] | None,
+    typer.Option("--from", help="Take figures from a result file (device suite, pytest-benchmark) instead."),
+]
+_EnvironmentOption = Annotated[
+    list[str] | None,
+    typer.Option("--environment", metavar="KEY=TEXT", help="What a result file does not say of its machine."),
+]
+_FOLDER = Path("perf_baselines")
 
 
 def perf_check(
-    baselines: _BaselinesOption = Path("perf_baselines"),
+    baselines: _BaselinesOption = _FOLDER,
     tier: _TierOption = None,
+    source: _FromOption = None,
+    environment: _EnvironmentOption = None,
+    allow_absent: Annotated[
+        list[str] | None, typer.Option("--allow-absent", help="A tier that may be missing on this machine.")
+    ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="Show the figures that did not move too.")] = False,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Also write a JUnit file.")] = None,
+    markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Also write Markdown.")] = None,
     as_json: JsonOption = False,
-) -> None:
+) -> int:
     """Compare this build's figures with the stored ones; any that moved fails the check."""
-    from cuzk.perf import compare, read_baseline, read_tolerances
+    from cuzk.perf import Ledger
+    from cuzk.perf.verdicts import exit_code, markdown, to_json, to_junit
 
-    tolerances = read_tolerances(baselines / "tolerances.toml")
-    rows: list[Row] = []
-    for now in _gather(tier, ""):
-        rows += compare(read_baseline(baselines / now.file_name), now, tolerances)
-    bad = [row for row in rows if not row.verdict.passes]
+    ledger = Ledger(baselines)
+    figures, absent = _figures(tier, source, environment, "", baselines)
+    answers = judge(ledger, figures, absent, allow_absent or [])
+    if junit is not None:
+        junit.write_text(to_junit(answers), encoding="utf-8")
+    if markdown_file is not None:
+        markdown_file.write_text(markdown(answers), encoding="utf-8")
     if as_json:
-        print_json({"figures": len(rows), "moved": [_row_json(row) for row in bad]})
+        print_json(to_json(answers))
     else:
-        if bad:
-            made = table(
-                "Figures that moved", "tier", "workload", "subject", "metric", "baseline", "now", "verdict"
-            )
-            for row in bad:
-                made.add_row(
-                    row.tier, row.workload, row.subject, row.metric, _shown(row.baseline), _shown(row.now),
-                    row.verdict.value,
-                )  # fmt: skip
-            print_table(made)
-            note("If the change is meant, record it with the reason: cuzk perf record --reason WHY")
-        note(f"{len(rows)} figures compared, {len(bad)} moved")
-    if bad:
-        raise typer.Exit(1)
+        show(answers, show_all)
+    return exit_code(answers)
+
+
+def judge(ledger: Ledger, figures: list[Baseline], absent: list[Absent], allowed: list[str]) -> Answers:
+    """Compare every workload; one that cannot be compared does not hide the others."""
+    from cuzk.errors import InputError
+    from cuzk.perf import Row
+    from cuzk.perf.verdicts import Absent, Answers
+
+    rows: list[Row] = []
+    gone = [dataclasses.replace(a, allowed=a.tier in allowed) for a in absent]
+    for now in figures:
+        try:
+            rows += ledger.check(now)
+        except InputError as error:
+            gone.append(Absent(now.tier, now.workload, str(error), now.tier in allowed))
+    return Answers(rows, gone)
+
+
+def show(answers: Answers, show_all: bool = False) -> None:
+    """Print the table, and each figure that moved as a line of its own."""
+    from cuzk.perf import Verdict
+    from cuzk.perf.verdicts import cells, sentence
+
+    known = [row for row in answers.moved if row.verdict is not Verdict.NEW]
+    shown = answers.rows if show_all else known
+    if shown:
+        made = table(
+            "Figures" if show_all else "Figures that moved", "where", "figure", ">baseline", ">now", ">ratio",
+            ">tolerance", "verdict",
+        )  # fmt: skip
+        for row in shown:
+            made.add_row(*cells(row))
+        print_table(made)
+    for row in known:
+        note(sentence(row))
+    new: dict[str, dict[str, None]] = {}
+    for row in answers.moved:
+        if row.verdict is Verdict.NEW:
+            new.setdefault(f"{row.tier} {row.workload}", {})[row.subject] = None
+    for where, subjects in new.items():
+        note(f"{where}: without a baseline yet (cuzk perf record --reason WHY): {', '.join(subjects)}")
+    for absent in answers.absent:
+        said = "not compared, as allowed" if absent.allowed else "NOT COMPARED"
+        note(f"{said}: {absent.tier} {absent.workload}: {absent.why}")
+    if known:
+        note("If the change is meant, move the baseline with the reason: cuzk perf accept --reason WHY")
+    note(f"{len(answers.rows)} figures compared, {len(answers.moved)} moved")
 
 
 def perf_record(
-    reason: Annotated[str, typer.Option("--reason", help="Why the figures move; stored with them.")],
-    baselines: _BaselinesOption = Path("perf_baselines"),
+    reason: _ReasonOption,
+    baselines: _BaselinesOption = _FOLDER,
     tier: _TierOption = None,
-) -> None:
-    """Measure this build and store its figures as the new baseline."""
+    source: _FromOption = None,
+    environment: _EnvironmentOption = None,
+) -> int:
+    """Measure this build and store what has no baseline yet; times go to the history as well."""
+    from cuzk.perf import Ledger, Verdict, compare
+    from cuzk.perf.baseline import PORTABLE_TIERS
+
+    ledger = Ledger(baselines)
+    figures, absent = _figures(tier, source, environment, _checked(reason), baselines)
+    _refuse_absent(absent)
+    left = 0
+    for now in figures:
+        if not (baselines / now.file_name).exists():
+            note(f"wrote {ledger.store(now)}: {_count(now)} figures")
+            continue
+        stored = ledger.find(now)
+        rows = compare(stored, now, ledger.tolerances)
+        new = {(row.subject, row.metric) for row in rows if row.verdict is Verdict.NEW}
+        left += sum(row.verdict not in (Verdict.NEW, Verdict.SAME) for row in rows)
+        if now.tier not in PORTABLE_TIERS:
+            ledger.add_record(now)
+        if new:
+            note(f"wrote {ledger.store(merged(stored, now, new))}: {len(new)} new figures")
+    if left:
+        note(f"{left} figures moved and stay as stored: cuzk perf accept --reason WHY moves them")
+    return int(left > 0)
+
+
+def perf_accept(
+    reason: _ReasonOption,
+    baselines: _BaselinesOption = _FOLDER,
+    tier: _TierOption = None,
+    source: _FromOption = None,
+    environment: _EnvironmentOption = None,
+    toolchain: Annotated[
+        bool,
+        typer.Option(
+            "--toolchain", help="Also where the compiler or another part of the environment changed."
+        ),
+    ] = False,
+) -> int:
+    """Move the baselines to this build's figures, with the reason."""
+    from cuzk.perf import Ledger
+    from cuzk.perf.gate import check_comparable
+
+    ledger = Ledger(baselines)
+    figures, absent = _figures(tier, source, environment, _checked(reason), baselines)
+    _refuse_absent(absent)
+    for now in figures:
+        path = baselines / now.file_name
+        if path.exists():
+            stored = ledger.find(now)
+            if not toolchain:
+                check_comparable(stored, now)
+            same = all(getattr(stored, f) == getattr(now, f) for f in ("figures", "measured", "environment"))
+            if same:
+                note(f"{path}: nothing moved")
+                continue
+        note(f"wrote {ledger.store(now)}: {_count(now)} figures")
+    return 0
+
+
+def merged(stored: Baseline, now: Baseline, new: set[tuple[str, str]]) -> Baseline:
+    """The stored figures and, of the new ones, those named; the rest stays as it is."""
+    figures = {s: dict(metrics) for s, metrics in stored.figures.items()}
+    measured = {s: dict(metrics) for s, metrics in stored.measured.items()}
+    for subject, metric in new:
+        if metric in now.figures.get(subject, {}):
+            figures.setdefault(subject, {})[metric] = now.figures[subject][metric]
+        else:
+            measured.setdefault(subject, {})[metric] = now.measured[subject][metric]
+    return dataclasses.replace(now, figures=figures, measured=measured)
+
+
+def _figures(
+    tier: list[str] | None,
+    source: list[Path] | None,
+    environment: list[str] | None,
+    reason: str,
+    baselines: Path,
+) -> tuple[list[Baseline], list[Absent]]:
+    """From files where some are named, else measured."""
+    from cuzk.cli.perf_gather import gather, origin, wanted_tiers
+
+    if not source:
+        return gather(wanted_tiers(tier), reason, baselines)
+    from cuzk.cli.perf_files import read_results
+
+    return read_results(source, environment or [], reason, origin(baselines)), []
+
+
+def _refuse_absent(absent: list[Absent]) -> None:
     from cuzk.errors import InputError
-    from cuzk.perf import write_baseline
+
+    if absent:
+        raise InputError(
+            f"{absent[0].tier} cannot be measured: {absent[0].why}",
+            where="--tier",
+            remedy="leave it out, or mend that",
+        )
+
+
+def _count(now: Baseline) -> int:
+    return sum(map(len, now.figures.values())) + sum(map(len, now.measured.values()))
+
+
+def _checked(reason: str) -> str:
+    from cuzk.errors import InputError
 
     if not reason.strip():
         raise InputError("a baseline needs a reason", remedy="say in a few words why the figures moved")
-    for now in _gather(tier, reason.strip()):
-        note(f"wrote {write_baseline(baselines, now)}: {sum(map(len, now.figures.values()))} figures")
-
-
-def _gather(tiers: list[str] | None, reason: str) -> list[Baseline]:
-    """Measure the figures of the wanted tiers."""
-    from cuzk.errors import InputError
-    from cuzk.perf.baseline import TIERS, Baseline
-
-    wanted = tiers or list(TIERS)
-    unknown = sorted(set(wanted) - set(TIERS))
-    if unknown:
-        raise InputError(
-            f"unknown tier {', '.join(unknown)}", where="--tier", limit=f"possible: {', '.join(TIERS)}",
-            remedy="name one of these, or leave the option out for all",
-        )  # fmt: skip
-    found = []
-    if "T0" in wanted:
-        from cuzk.device.static import compiler_environment, static_figures
-
-        for arch in _ARCHS:
-            figures = static_figures(
-                arch, progress=lambda name, done, of: note(f"compiled {name} ({done}/{of})")
-            )
-            found.append(Baseline("T0", f"sm_{arch}", compiler_environment(), figures, reason))
-    if "T1" in wanted:
-        from cuzk.cli.perf_workloads import count_proof, workload_names
-
-        for name, curve, rows in workload_names():
-            figures = count_proof(curve, rows)
-            found.append(Baseline("T1", name, {"device": "emu", "schedule": "ascending"}, figures, reason))
-    return found
-
-
-def _shown(value: int | None) -> str:
-    return "-" if value is None else str(value)
-
-
-def _row_json(row: Row) -> dict[str, object]:
-    return {
-        "tier": row.tier, "workload": row.workload, "subject": row.subject, "metric": row.metric,
-        "baseline": row.baseline, "now": row.now, "verdict": row.verdict.value,
-    }  # fmt: skip
+    return reason.strip()

@@ -79,7 +79,8 @@ def test_file_round_trip(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 2}, "schema 2 is unknown"),
+        ({"schema": 1}, "schema 1 is unknown"),
+        ({"schema": 3}, "schema 3 is unknown"),
         ({"figures": {}}, "no figures"),
         ({"figures": {"msm": {}}}, "figures of msm"),
         ({"figures": {"msm": {"registers": -1}}}, "whole number"),
@@ -89,6 +90,11 @@ def test_file_round_trip(tmp_path: Path) -> None:
         ({"reason": ""}, "reason"),
         ({"tier": "T9"}, "T9"),
         ({"workload": "sm_80"}, "is named"),
+        ({"commit": "main"}, "hexadecimal"),
+        ({"date": "yesterday"}, "2026-11-30"),
+        ({"sequence": -1}, "sequence -1"),
+        ({"sequence": True}, "sequence True"),
+        ({"load": []}, "load"),
     ],
 )
 def test_damaged_baselines_are_named(tmp_path: Path, change: dict[str, object], message: str) -> None:
@@ -113,7 +119,10 @@ def test_no_baseline_is_an_error(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ('[T0."*"]\nrise = 0.1', "needs a reason"),
-        ('[T0."*"]\nrise = -0.1\nreason = "x"', "below zero"),
+        ('[T0."*"]\nrise = 0.1\nreason = "x"', "needs the date"),
+        ('[T0."*"]\nrise = -0.1\nreason = "x"\ndate = 2026-11-30', "below zero"),
+        ('[T0."*"]\nrise = nan\nreason = "x"\ndate = 2026-11-30', "below zero"),
+        ('[T0."*"]\nrise = "much"\nreason = "x"\ndate = 2026-11-30', "a number"),
         ('[T0."*"]\nraise = 0.1\nreason = "x"', "unknown keys"),
         ("[T0", "not TOML"),
     ],
@@ -129,7 +138,7 @@ def test_damaged_tolerances_are_named(tmp_path: Path, text: str, message: str) -
 def test_a_metric_without_a_limit_is_an_error(tmp_path: Path) -> None:
     """Nothing passes that nobody wrote a limit for."""
     path = tmp_path / "tolerances.toml"
-    path.write_text('[T1."*"]\nreason = "x"')
+    path.write_text('[T1."*"]\nreason = "x"\ndate = 2026-11-30')
     with pytest.raises(InputError, match="no limit for registers in T0"):
         compare(STORED, STORED, read_tolerances(path))
 

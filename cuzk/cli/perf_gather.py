@@ -1,0 +1,127 @@
+"""What ``cuzk perf`` measures of this tree, tier by tier, and what it is of: commit, day, place in history."""
+
+from __future__ import annotations
+
+import datetime
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from cuzk.cli.output import note
+from cuzk.perf.verdicts import Absent
+
+if TYPE_CHECKING:
+    from cuzk.perf import Baseline
+
+__all__ = ["DEFAULT_TIERS", "MEASURED_HERE", "Origin", "gather", "origin", "wanted_tiers"]
+
+#: Architectures whose static figures are kept; the others of a nightly run are not in the ledger.
+_ARCHS = ("90", "120")
+#: What is measured where nobody names a tier: exact on every machine.
+DEFAULT_TIERS = ("T0", "T1")
+#: What a machine without a GPU can measure.
+MEASURED_HERE = ("T0", "T1", "T1h")
+
+
+class Origin(NamedTuple):
+    """What figures are of."""
+
+    commit: str
+    date: str
+    sequence: int
+
+
+def origin(folder: Path) -> Origin:
+    """The commit of the checkout around a folder, with a plus if files have changed since; zeros outside of one."""
+
+    def git(*words: str) -> str:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, text=True, check=False)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    try:
+        commit = git("rev-parse", "--short=12", "HEAD")
+        changed = "+" if commit and git("status", "--porcelain", "--untracked-files=no") else ""
+        sequence = git("rev-list", "--count", "HEAD")
+    except OSError:
+        commit = changed = sequence = ""
+    day = datetime.datetime.now(datetime.UTC).date().isoformat()
+    return Origin((commit or "0" * 12) + changed, day, int(sequence or 0))
+
+
+def wanted_tiers(tiers: list[str] | None) -> list[str]:
+    """The tiers to measure.
+
+    Raises:
+        InputError: One that is not measured by running a command here.
+    """
+    from cuzk.errors import InputError
+
+    wanted = tiers or list(DEFAULT_TIERS)
+    if unknown := sorted(set(wanted) - set(MEASURED_HERE)):
+        raise InputError(
+            f"unknown tier {', '.join(unknown)}", where="--tier", limit=f"possible: {', '.join(MEASURED_HERE)}",
+            remedy="name one of these; times of a GPU come from result files: --from FILE",
+        )  # fmt: skip
+    return wanted
+
+
+def gather(
+    tiers: list[str], reason: str, folder: Path, archs: tuple[str, ...] = _ARCHS
+) -> tuple[list[Baseline], list[Absent]]:
+    """Measure the figures of some tiers.
+
+    Args:
+        tiers: Of MEASURED_HERE.
+        reason: Stored with them.
+        folder: That of the baselines, by which the commit is found.
+        archs: Architectures of T0.
+
+    Returns:
+        Figures by workload, and what could not be measured here.
+    """
+    from cuzk.perf import Baseline
+
+    came_from = origin(folder)
+    found: list[Baseline] = []
+    absent: list[Absent] = []
+
+    def add(
+        tier: str,
+        workload: str,
+        environment: dict[str, str],
+        figures: dict[str, dict[str, int]],
+        load: dict[str, str | int],
+    ) -> None:
+        found.append(
+            Baseline(
+                tier, workload, environment, figures, reason, commit=came_from.commit, date=came_from.date,
+                sequence=came_from.sequence, load=load,
+            )
+        )  # fmt: skip
+
+    if "T0" in tiers:
+        from cuzk.device.static import compiler_environment, static_figures
+
+        for arch in archs:
+            figures = static_figures(
+                arch, progress=lambda name, done, of: note(f"compiled {name} ({done}/{of})")
+            )
+            add("T0", f"sm_{arch}", compiler_environment(), figures, {"arch": f"sm_{arch}"})
+    if "T1" in tiers:
+        from cuzk.cli.perf_workloads import count_proof, workload_names
+
+        for name, curve, rows in workload_names():
+            counts = count_proof(curve, rows)
+            add(
+                "T1", name, {"device": "emu", "schedule": "ascending"}, counts, {"rows": rows, "curve": curve}
+            )
+    if "T1h" in tiers:
+        from cuzk.cli.perf_instructions import HOST_WORKLOADS, count_instructions, host_environment, why_not
+
+        if reason_not := why_not():
+            absent.append(Absent("T1h", "*", reason_not))
+        else:
+            for name, (curve, rows) in HOST_WORKLOADS.items():
+                counts = count_instructions(curve, rows)
+                add("T1h", name, host_environment(), counts, {"rows": rows, "curve": curve})
+    return found, absent

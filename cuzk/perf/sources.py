@@ -1,0 +1,155 @@
+"""Figures from result files: those of the device suite and those of pytest-benchmark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from cuzk.errors import FormatError, RangeError
+from cuzk.perf.baseline import Baseline
+from cuzk.perf.measured import Measured
+
+__all__ = ["baselines_of", "device_name"]
+
+_Row = Mapping[str, Any]
+
+
+def device_name(data: Mapping[str, Any]) -> str:
+    """The device that a result file names, as "NVIDIA H200"; empty where it names none."""
+    said = str(data.get("gpu") or data.get("device") or "")
+    inside = said.partition("(")[2].rstrip(")")
+    return inside or said
+
+
+def baselines_of(
+    data: Mapping[str, Any],
+    environment: Mapping[str, str],
+    reason: str,
+    commit: str,
+    date: str,
+    sequence: int,
+) -> list[Baseline]:
+    """All workloads of a result file.
+
+    Args:
+        data: The file's object.
+        environment: Fingerprint of the machine; what the file says itself is added to it.
+        reason: Stored with the figures.
+        commit: What was measured, unless the file says so.
+        date: Day.
+        sequence: Place in the history.
+
+    Raises:
+        FormatError: Nothing in it is a figure, or a figure is none that a measurement can give.
+    """
+    tables: dict[tuple[str, str], Baseline] = {}
+    whole = dict(environment)
+    if "benchmarks" in data:
+        rows, said = list(_benchmark_rows(data)), _benchmark_machine(data)
+    else:
+        name = device_name(data)
+        rows, said = (
+            [row for part in _parts(data) for row in _device_rows(part)],
+            {"gpu": name} if name else {},
+        )
+    whole = said | whole
+    for workload, load, subject, metric, value in rows:
+        made = tables.setdefault(
+            ("T2s", workload),
+            Baseline(
+                "T2s", workload, whole, {}, reason, {}, commit=commit, date=date, sequence=sequence, load=load
+            ),
+        )
+        table: Any = made.measured if isinstance(value, Measured) else made.figures
+        table.setdefault(subject, {})[metric] = value
+    if not tables:
+        raise FormatError(
+            "there are no figures in it", remedy="give a file of the device suite or of pytest-benchmark"
+        )
+    return list(tables.values())
+
+
+def _parts(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The results inside a suite's file, or the file itself."""
+    if "parts" not in data:
+        yield data
+        return
+    for part in data["parts"].values():
+        if part.get("results") and "rows" in part["results"]:
+            yield part["results"]
+
+
+_Figure = tuple[str, dict[str, str | int], str, str, Measured | int]
+
+
+def _device_rows(data: Mapping[str, Any]) -> Iterator[_Figure]:
+    for row in data.get("rows", ()):
+        if "median_ms" not in row:
+            continue  # left out or failed: its figures are missing, and the gate says so
+        if "family" in row:
+            yield from _timing(row)
+        elif "log_domain" in row and "phases" in row:
+            yield from _proof(row)
+
+
+def _timing(row: _Row) -> Iterator[_Figure]:
+    """A row of tests/device/timings.py."""
+    variant = (
+        ""
+        if row["variant"] in ("graph", "window sums", "as proved")
+        else "." + row["variant"].replace(" ", "_")
+    )
+    subject = f"{row['family']}_2^{row['log_n']}{variant}"
+    workload, load = f"{row['family']}-bls12_381", {"curve": "bls12_381", "family": row["family"]}
+    yield workload, load, subject, "time", _time(row, subject, row.get("floor_ms"))
+    yield workload, load, subject, "device_memory", int(row["device_bytes"])
+
+
+def _proof(row: _Row) -> Iterator[_Figure]:
+    """A row of tests/device/proofs.py."""
+    shape, log_n = "dense" if row["dense"] else "porep", row["log_domain"]
+    workload = f"{shape}-{log_n}-{row['curve']}"
+    load: dict[str, str | int] = {
+        "shape": shape, "log_domain": log_n, "curve": row["curve"], "constraints": row["constraints"],
+        "variables": row["variables"],
+    }  # fmt: skip
+    yield workload, load, "prove", "time", _time(row, "prove")
+    yield workload, load, "prove", "device_memory", int(row["device_bytes"])
+    yield workload, load, "prove", "host_memory", int(row["host_peak_bytes"])
+    for phase, spread in row["phases"].items():
+        yield workload, load, phase, "time", _time(spread, phase)
+
+
+def _time(row: _Row, subject: str, floor: float | None = None) -> Measured:
+    """Samples where they were kept, else median, least and most."""
+    try:
+        if samples := row.get("samples_ms"):
+            return Measured.from_samples(samples, "ms", floor)
+        return Measured(row["median_ms"], row["min_ms"], row["max_ms"], row["repeats"], "ms", floor=floor)
+    except (RangeError, KeyError) as error:
+        raise FormatError(f"{subject}: {error}") from error
+
+
+def _benchmark_rows(data: Mapping[str, Any]) -> Iterator[_Figure]:
+    """Rows of pytest-benchmark, whose times are of one iteration, in seconds."""
+    for bench in data["benchmarks"]:
+        extra = bench.get("extra_info", {})
+        group = str(bench.get("group") or "bench")
+        load: dict[str, str | int] = {"group": group}
+        subject = str(extra.get("subject") or bench["name"])
+        samples = [1e3 * seconds for seconds in bench["stats"].get("data", ())]
+        if not samples:
+            raise FormatError(
+                f"{bench['name']} has no samples", remedy="run pytest with --benchmark-save-data"
+            )
+        try:
+            value = Measured.from_samples(samples, "ms")
+        except RangeError as error:
+            raise FormatError(f"{bench['name']}: {error}") from error
+        yield f"bench-{group}", load, subject, str(extra.get("metric", "time")), value
+
+
+def _benchmark_machine(data: Mapping[str, Any]) -> dict[str, str]:
+    machine = data.get("machine_info", {})
+    brand = machine.get("cpu", {}).get("brand_raw") or machine.get("machine", "unknown")
+    return {"cpu": str(brand), "python": str(machine.get("python_version", "unknown"))}
