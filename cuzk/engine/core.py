@@ -72,7 +72,7 @@ class Engine:
             ageing_s=queue.ageing_s,
             by_partition=config.pipeline.by_partition,
         )
-        self.started = clock()
+        self._started = clock()
         self.is_draining = False
         self.workers = [
             WorkerHandle(i, worker, self._on_message, self._on_death) for i, worker in enumerate(workers)
@@ -128,7 +128,7 @@ class Engine:
         """
         known = self.board.find(request.request_id) if request.request_id else None
         if known is not None:
-            return known, self._position(known)
+            return known, self.position(known)
         if self.is_draining:
             raise EngineError(
                 "the daemon is stopping and takes no more jobs", remedy="submit when it is back"
@@ -140,7 +140,7 @@ class Engine:
             raise
         job = self.board.accept(request)
         self.schedule.add(job.tasks, job.priority, job.circuit, size=job.payload_bytes, now=self._clock())
-        position = self._position(job)
+        position = self.position(job)
         self._dispatch()
         return job, position
 
@@ -292,7 +292,12 @@ class Engine:
         self.placement.forget(job.id)
         self.board.end(job, state, reason)
 
-    def _position(self, job: Job) -> int:
+    def uptime_s(self) -> float:
+        """Seconds since the engine was made."""
+        return self._clock() - self._started
+
+    def position(self, job: Job) -> int:
+        """How many waiting partitions come before a job's first."""
         return self.schedule.position(job.id, self._clock()) if job.id in self.board else 0
 
     async def _sweep(self) -> None:
