@@ -26,8 +26,8 @@ def find_porep(name: str) -> StackedCircuit:
     Raises:
         RangeError: Not of the form, or no such size.
     """
-    family, _, size = name.partition(":")
-    if family != "porep":
+    family, colon, size = name.partition(":")
+    if family != "porep" or not colon:
         raise RangeError(f"{name!r:.60} is no PoRep", limit=POREP_PATTERN)
     return StackedCircuit.of_sector(sector_shape(size))
 

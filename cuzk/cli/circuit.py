@@ -19,6 +19,7 @@ EXAMPLES = epilog(
     "cuzk circuit info circuit.r1cs",
     "cuzk circuit info circuit.r1cs --json",
     "cuzk circuit info sha256:512 --hash",
+    "cuzk circuit info porep:32GiB --json",
 )
 LIST_EXAMPLES = epilog("cuzk circuit list", "cuzk circuit list --json")
 
@@ -48,12 +49,12 @@ def circuit_info(
 
 
 def _built_in_facts(name: str, with_hash: bool) -> dict[str, Any]:
-    from cuzk.circuits.catalogue import build_circuit
+    from cuzk.circuits.catalogue import compiled_circuit
     from cuzk.synthesis import circuit_hash, circuit_sizes
 
-    r1cs = build_circuit(name)
-    facts: dict[str, Any] = {"circuit": name, "curve": r1cs.curve.name, **circuit_sizes(r1cs)}
-    return facts | {"hash": circuit_hash(r1cs)} if with_hash else facts
+    circuit = compiled_circuit(name)
+    facts: dict[str, Any] = {"circuit": name, "curve": circuit.curve.name, **circuit_sizes(circuit)}
+    return facts | {"hash": circuit_hash(circuit)} if with_hash else facts
 
 
 def _file_facts(name: str, with_hash: bool) -> dict[str, Any]:

@@ -6,22 +6,25 @@ or out of place, a false vanilla proof that satisfies the rows.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
 
-from cuzk.circuits.catalogue import find_circuit
+from cuzk.circuits.catalogue import compiled_circuit, find_circuit
+from cuzk.circuits.hints import stacked_hints
 from cuzk.circuits.porep import find_porep
 from cuzk.circuits.stacked import INPUTS_PER_CHALLENGE, StackedCircuit
 from cuzk.circuits.vanilla.graph import Graph
 from cuzk.circuits.vanilla.merkle import TreeShape
-from cuzk.circuits.vanilla.porep import porep_challenges, porep_public_inputs
+from cuzk.circuits.vanilla.porep import StackedProof, porep_challenges, porep_public_inputs
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, write_commit1
 from cuzk.circuits.vanilla.seal import SectorIdentity
 from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.curves import get_curve
-from cuzk.synthesis import ConstraintSystem
+from cuzk.errors import InputError, ShapeError
+from cuzk.synthesis import ConstraintSystem, circuit_sizes
 from tests.circuits.row_check import first_broken
 from tests.circuits.sectors import POREP_ID, PROVER_ID, SECTOR_NUMBER, SEED, TICKET
 from tests.circuits.test_post import path_rows
@@ -58,9 +61,9 @@ def test_counts_of_rust_fil_proofs(name: str) -> None:
     assert circuit.name == name
 
 
-@pytest.mark.parametrize("size", SECTOR_SHAPES)
+@pytest.mark.parametrize("size", [size for size in SECTOR_SHAPES if size != "32GiB"])
 def test_rows_of_every_size(size: str) -> None:
-    """Where a challenge is copied there is nothing to gain from recording more than it and the shared part."""
+    """Recorded as what it is, all challenges of a partition; of copies only the template's code runs."""
     shape, circuit = sector_shape(size), find_porep(f"porep:{size}")
     assert (circuit.num_nodes, circuit.layers, circuit.challenges) == (
         shape.num_nodes,
@@ -71,6 +74,39 @@ def test_rows_of_every_size(size: str) -> None:
     circuit.record(cs)
     assert cs.num_constraints == SHARED_ROWS + circuit.challenges * challenge_rows(circuit)
     assert cs.num_inputs == circuit.num_inputs == 4 + INPUTS_PER_CHALLENGE * circuit.challenges
+
+
+def test_the_figures_of_a_partition_of_32_gib() -> None:
+    """Of Curio's own engine, for a real sector: rows with the one per input, variables, terms, densities."""
+    sizes = circuit_sizes(compiled_circuit("porep:32GiB"))
+    assert sizes == {
+        "num_inputs": 328,
+        "num_aux": 130_169_893,
+        "num_constraints": 130_278_869 - 328,
+        "nnz_a": 309_405_051,
+        "nnz_b": 130_327_340,
+        "nnz_c": 282_656_500,
+        "density_a_aux": 129_753_292,
+        "density_b_aux": 33_112_281,
+        "density_b_inputs": 1,
+        "domain_log2": 27,
+    }
+    assert sum(sizes[name] for name in ("nnz_a", "nnz_b", "nnz_c")) == 722_388_891
+    assert sizes["num_constraints"] == SHARED_ROWS + 18 * challenge_rows(find_porep("porep:32GiB"))
+
+
+#: Size -> variables, terms of A, B and C, densities of A and B by an independent model.
+MODELLED = {
+    "2KiB": (2_685_673, 6_421_005, 2_689_006, 5_824_682, 2_674_908, 685_521),
+    "8MiB": (3_842_449, 9_388_453, 3_847_886, 8_234_882, 3_814_996, 1_011_289),
+}
+
+
+@pytest.mark.parametrize("size", MODELLED)
+def test_terms_and_densities_of_small_sizes(size: str) -> None:
+    sizes = circuit_sizes(compiled_circuit(f"porep:{size}"))
+    names = ("num_aux", "nnz_a", "nnz_b", "nnz_c", "density_a_aux", "density_b_aux")
+    assert tuple(sizes[name] for name in names) == MODELLED[size]
 
 
 @cache
@@ -94,3 +130,60 @@ def test_a_witness_satisfies_every_row_and_has_the_verifiers_inputs() -> None:
     inputs, r1cs, witness = with_hints(circuit.record, hints)
     assert inputs == tiny_public_inputs()
     assert first_broken(r1cs, witness) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("stacked:8-0-0:8n:2l", "is no stacked PoRep"),
+        ("stacked:8-0-0:8:2:1", "is no stacked PoRep"),
+        ("stacked:8-0-0:-8n:2l:1c", "is no stacked PoRep"),
+        ("stacked:8-0:8n:2l:1c", "is no tree shape"),
+        ("stacked:3-0-0:9n:2l:1c", "a circuit of a tree 3-0-0"),
+        ("stacked:8-0-0:9n:2l:1c", "9 leaves do not fill"),
+        ("stacked:8-0-0:1n:2l:1c", "a sector of 1 nodes"),
+        ("stacked:8-0-0:4294967296n:2l:1c", "a sector of 4294967296 nodes"),
+        ("stacked:8-0-0:8n:3l:1c", "of 3 layers"),
+        ("stacked:8-0-0:8n:2l:0c", "of 0 challenges"),
+        ("stacked:8-0-0:8n:2l:1025c", "of 1025 challenges"),
+        ("porep:3KiB", "unknown sector size '3KiB'"),
+        ("porep:2KiB:1", "unknown sector size '2KiB:1'"),
+        ("porep", "'porep' is no PoRep"),
+        ("prep:2KiB", "did you mean porep:SIZE"),
+    ],
+)
+def test_names_that_are_refused(name: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        find_circuit(name)
+
+
+def test_proofs_of_another_shape_are_refused() -> None:
+    circuit, output = StackedCircuit.parse("stacked:8-0-0:8n:2l:1c"), tiny_output()
+    (proof,) = output.partitions[0]
+    column, path = proof.own_column, proof.own_column.inclusion
+    other = replace(proof, own_column=replace(column, inclusion=replace(path, root=path.root ^ 1)))
+    few_rows = replace(proof.drg_parents[5], rows=proof.drg_parents[5].rows[:1])
+    for wrong, message in (
+        (replace(output, partitions=()), "no partition 0"),
+        (replace(output, partitions=((),)), "0 challenges"),
+        (replace(output, partitions=((proof, proof),)), "2 challenges"),
+        (_with(output, replace(proof, drg_parents=proof.drg_parents[1:])), "5 parents in the layer"),
+        (_with(output, replace(proof, expander_parents=())), "0 parents in the layer before"),
+        (
+            _with(output, replace(proof, drg_parents=(*proof.drg_parents[:5], few_rows))),
+            "1 layers in a column",
+        ),
+        (_with(output, replace(proof, comm_d_proof=path)), "does not have the shape"),
+        (_with(output, replace(proof, comm_r_last_proof=proof.comm_d_proof)), "does not have the shape"),
+    ):
+        with pytest.raises(ShapeError, match=message):
+            list(stacked_hints(circuit, wrong))
+    two = replace(circuit, challenges=2)
+    with pytest.raises(ShapeError, match="have different roots"):
+        list(stacked_hints(two, replace(output, partitions=((proof, other),))))
+    with pytest.raises(ShapeError, match="no partition 1"):
+        list(stacked_hints(circuit, output, 1))
+
+
+def _with(output: CommitPhase1, proof: StackedProof) -> CommitPhase1:
+    return replace(output, partitions=((proof,),))
