@@ -142,6 +142,10 @@ def _add_ones(sums: QuerySums, queries: Sequence[Query]) -> None:
                     for chunk in sums.resident.chunks(query.name):
                         sums.add_ones(query, 0, chunk.bases)
         parts.finish()
+    if sums.recorder.is_viewed:
+        for query in queries:
+            for point in (point for i in range(sums.circuits) for point in sums.so_far(query, i)):
+                sums.recorder.show(**{f"ones_{query.name}": point})
 
 
 def _b_g2(sums: QuerySums, query: Query, scalars: Sequence[Array]) -> list[U64Array]:

@@ -256,6 +256,11 @@ class QuerySums:
         self._collect((query.name, circuit))
         return self._sums.pop((query.name, circuit), [])
 
+    def so_far(self, query: Query, circuit: int) -> list[U64Array]:
+        """A circuit's sums over a query that are launched; waits for them. They stay what the total is made of."""
+        self._collect((query.name, circuit))
+        return self._sums[query.name, circuit]
+
     def _collect(self, key: tuple[str, int]) -> None:
         """Wait for a circuit's sums over a query, and put them by."""
         pending = self._pending[key]

@@ -192,6 +192,16 @@ class Recorder:
         with self._store.lock:
             return list(self._store.events)
 
+    @property
+    def variants(self) -> Mapping[str, str]:
+        """The variants in force, id to value, as events carry them."""
+        return self._context.variants
+
+    @property
+    def is_viewed(self) -> bool:
+        """Whether `show` has anybody to show to: what takes time to make is not made for nobody."""
+        return self._context.viewer is not None
+
     def show(self, **values: Any) -> None:
         """Hand intermediate values, by name, to the context's `viewer`: comparisons of two settings ask for them.
 
