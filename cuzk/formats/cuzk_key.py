@@ -8,9 +8,7 @@ docs/formats.md.
 
 from __future__ import annotations
 
-import hashlib
 import io
-import json
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, BinaryIO, Literal, get_args
@@ -21,20 +19,11 @@ from numpy.typing import NDArray
 from cuzk.csr import CsrMatrix
 from cuzk.curves import Curve
 from cuzk.errors import FormatError, RangeError
+from cuzk.formats.array_file import Section, write_arrays
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.container import ByteArray, map_file, naming_file
 from cuzk.formats.deferred import Deferred
-from cuzk.formats.key_header import (
-    ALIGNMENT,
-    DTYPES,
-    MAGIC,
-    REMEDY,
-    VERSION,
-    KeyHeader,
-    Section,
-    aligned,
-    read_header,
-)
+from cuzk.formats.key_header import KEY_FILE, REMEDY, KeyHeader, read_header
 from cuzk.keys import ProvingKey
 from cuzk.limbs import first_not_below
 
@@ -44,10 +33,6 @@ _MANY_ENTRIES = 1 << 18  # whose digest takes longer than starting a thread
 Verify = Literal["small", "all", "none"]
 _MATRIX_PARTS = ("row_ptr", "col", "coeff", "dictionary")
 _COEFF_DTYPES = frozenset({"u1", "u2", "u4"})
-
-
-def _digest(data: Any) -> str:
-    return hashlib.blake2b(data, digest_size=32).hexdigest()
 
 
 def _arrays(key: ProvingKey) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -83,33 +68,7 @@ def cuzk_key_to_bytes(key: ProvingKey) -> bytes:
 
 def write_cuzk_key(file: BinaryIO, key: ProvingKey) -> None:
     """Write the bytes of ``save_cuzk_key`` to an open file."""
-    arrays = {
-        name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")) for name, array in _arrays(key)
-    }
-    header = _header_bytes(key, arrays)
-    file.write(MAGIC + VERSION.to_bytes(4, "little") + len(header).to_bytes(4, "little"))
-    file.write(hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header)
-    for array in arrays.values():
-        file.write(bytes(-file.tell() % ALIGNMENT))
-        file.write(array.reshape(-1).view(np.uint8).data)
-    file.write(bytes(-file.tell() % ALIGNMENT))
-
-
-def _header_bytes(key: ProvingKey, arrays: dict[str, NDArray[Any]]) -> bytes:
-    """The JSON header; offsets are relative to the first array, so that its own length does not matter."""
-    sections, offset = [], 0
-    for name, array in arrays.items():
-        sections.append(
-            {
-                "name": name,
-                "dtype": f"{array.dtype.kind}{array.dtype.itemsize}",
-                "shape": list(array.shape),
-                "offset": offset,
-                "blake2b": _digest(array.reshape(-1).view(np.uint8).data),
-            }
-        )
-        offset = aligned(offset + array.nbytes)
-    header = {
+    facts = {
         "curve": key.curve.name,
         "h_form": key.h_form,
         "root_convention": key.root_convention,
@@ -118,9 +77,8 @@ def _header_bytes(key: ProvingKey, arrays: dict[str, NDArray[Any]]) -> bytes:
         "num_variables": key.num_variables,
         "num_constraints": key.num_constraints,
         "log_domain": key.log_domain,
-        "sections": sections,
     }
-    return json.dumps(header, separators=(",", ":")).encode()
+    write_arrays(file, KEY_FILE, facts, dict(_arrays(key)))
 
 
 def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = False) -> ProvingKey:
@@ -220,7 +178,7 @@ def _load(
     arrays: dict[str, NDArray[Any]] = {}
     checks: list[Callable[[], None]] = []
     for name, section in header.sections.items():
-        arrays[name] = array = _map_section(path, data, section)
+        arrays[name] = array = KEY_FILE.array(path, data, section)
         check = partial(_check_section, path, section, array, curve)
         if section.nbytes <= SMALL_BYTES or "." in name:
             if verify == "all" or (verify == "small" and section.nbytes <= SMALL_BYTES):
@@ -267,32 +225,9 @@ def _load(
     return key, header, checks
 
 
-def _map_section(path: PathLike, data: ByteArray, section: Section) -> NDArray[Any]:
-    raw = data[section.offset : section.offset + section.nbytes]
-    array = raw.view(DTYPES[section.dtype]).reshape(section.shape)
-    if data[section.offset + section.nbytes : aligned(section.offset + section.nbytes)].any():
-        raise FormatError(
-            "the padding after the array is not zero",
-            path=path,
-            section=section.name,
-            offset=section.offset + section.nbytes,
-            remedy=REMEDY,
-        )
-    return array
-
-
 def _check_section(path: PathLike, section: Section, array: NDArray[Any], curve: Curve) -> None:
     """Compare an array with its checksum, and the coordinates of points with p."""
-    found = _digest(array.reshape(-1).view(np.uint8).data)
-    if found != section.digest:
-        raise FormatError(
-            f"the array does not match its checksum: found {found}",
-            path=path,
-            section=section.name,
-            offset=section.offset,
-            limit=f"blake2b {section.digest}",
-            remedy=REMEDY,
-        )
+    KEY_FILE.check_digest(path, section, array)
     if section.name.endswith(("_g1", "_g2", "query")) or section.name == "ic":
         if section.dtype != "u8" or not section.shape or section.shape[-1] != curve.fp.limbs:
             raise FormatError(
