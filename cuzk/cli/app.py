@@ -58,6 +58,8 @@ _COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
             "check": ("perf", "perf_check", "CHECK_EXAMPLES"),
             "record": ("perf", "perf_record", "RECORD_EXAMPLES"),
             "accept": ("perf", "perf_accept", "ACCEPT_EXAMPLES"),
+            "compare": ("perf_compare", "perf_compare", "EXAMPLES"),
+            "report": ("perf_report", "perf_report", "EXAMPLES"),
         },
     ),
 }

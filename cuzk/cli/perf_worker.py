@@ -1,0 +1,125 @@
+"""One side of an interleaved comparison: proves on request and prints what each phase took.
+
+It is run as a file, with the package of either build first on the path, so it uses nothing but what both have had for
+long.  Protocol: a line ``N`` on stdin asks for one sample of N proofs; the answer is a line of JSON, phase -> total of
+milliseconds.  The first line printed is ``{"ready": phase -> ms of one proof}``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["main", "totals"]
+
+
+def totals(events: list[Any], metric: str) -> dict[str, float]:
+    """Phase -> milliseconds, children not taken off.
+
+    Args:
+        events: Finished phases.
+        metric: "cpu" for processor time, "time" for the clock.
+    """
+    spent: dict[str, float] = {}
+    for event in events:
+        took = event.cpu_ns if metric == "cpu" else event.duration_ns
+        spent[event.phase] = spent.get(event.phase, 0.0) + took / 1e6
+    return spent
+
+
+def burner(metric: str) -> Callable[[float], None]:
+    """Something that keeps this thread busy for some milliseconds of the metric's own clock."""
+    import time
+
+    clock = time.process_time if metric == "cpu" else time.perf_counter
+
+    def burn(milliseconds: float) -> None:
+        end = clock() + milliseconds / 1e3
+        while clock() < end:
+            pass
+
+    return burn
+
+
+class Planted:
+    """A sink that makes one phase slower by a share of what it took at first: for tests of the gate.
+
+    Args:
+        phase: Which; empty for none.
+        share: By how much.
+        burn: Spends milliseconds.
+    """
+
+    def __init__(self, phase: str, share: float, burn: Callable[[float], None]) -> None:
+        self.phase, self.share, self.burn = phase, share, burn
+        self.extra_ms = 0.0
+
+    def started(self, phase: str) -> None:
+        """Spend the extra time inside the phase."""
+        if phase == self.phase and self.extra_ms:
+            self.burn(self.extra_ms)
+
+    def advanced(self, phase: str, share: float) -> None:
+        """Progress is of no interest."""
+
+    def receive(self, event: Any) -> None:
+        """Ends are of no interest."""
+
+
+def make_prover(options: argparse.Namespace, sink: Planted) -> tuple[Callable[[], object], Any]:
+    """Set up a circuit and return what proves it once, and its recorder."""
+    from cuzk.curves import get_curve
+    from cuzk.device import get_device
+    from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
+    from cuzk.telemetry import Recorder
+
+    curve = get_curve(options.curve)
+    device: Any = get_device(options.device)
+    if options.shape == "porep":
+        from tests.workloads.porep_shape import porep_shape
+
+        circuit, witness = porep_shape(options.size, curve=options.curve, dense=False)
+    else:
+        from cuzk.cli.perf_workloads import mixed_circuit
+
+        circuit, witness = mixed_circuit(curve, options.size)
+    recorder = Recorder([sink])
+    key = setup(circuit, device, toxic_waste=ToxicWaste.from_seed(curve, 1))
+    prover = Prover(key, device, recorder=recorder)
+    return lambda: prover.prove(witness, blinding=Blinding(7, 11), self_check=False), recorder
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--curve", default="bn254")
+    parser.add_argument("--shape", choices=("mixed", "porep"), default="mixed")
+    parser.add_argument("--size", type=int, default=500, help="rows, or log2 of the domain")
+    parser.add_argument("--metric", choices=("cpu", "time"), default="cpu")
+    parser.add_argument("--plant", default="")
+    parser.add_argument("--share", type=float, default=0.0)
+    options = parser.parse_args()
+    sink = Planted(options.plant, options.share, burner(options.metric))
+    prove, recorder = make_prover(options, sink)
+
+    def sample(proofs: int) -> dict[str, float]:
+        seen = len(recorder.events)
+        for _ in range(proofs):
+            prove()
+        return totals(recorder.events[seen:], options.metric)
+
+    sample(1)
+    first = sample(3)
+    once = {phase: took / 3 for phase, took in first.items()}
+    sink.extra_ms = options.share * once.get(options.plant, 0.0)
+    print(json.dumps({"ready": once}), flush=True)
+    for line in sys.stdin:
+        print(json.dumps(sample(int(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()
