@@ -6,21 +6,22 @@ from collections.abc import Mapping, Sequence
 
 from cuzk.device import Device, get_device
 from cuzk.groth16 import Blinding, Prover
+from cuzk.groth16.job import Assignment
 from cuzk.keys import ProvingKey
+from cuzk.pieces import CompiledCircuit
 from cuzk.proof import Proof
 from cuzk.relation import R1CS
-from cuzk.witness import Witness
 
 __all__ = ["prove", "prove_batch"]
 
 
 def prove(
     key: ProvingKey,
-    witness: Witness,
+    witness: Assignment,
     *,
     device: Device | str = "auto",
     variants: Mapping[str, str] | None = None,
-    circuit: R1CS | None = None,
+    circuit: R1CS | CompiledCircuit | None = None,
     blinding: Blinding | None = None,
     self_check: bool = True,
 ) -> Proof:
@@ -39,11 +40,11 @@ def prove(
 
 def prove_batch(
     key: ProvingKey,
-    witnesses: Sequence[Witness],
+    witnesses: Sequence[Assignment],
     *,
     device: Device | str = "auto",
     variants: Mapping[str, str] | None = None,
-    circuit: R1CS | None = None,
+    circuit: R1CS | CompiledCircuit | None = None,
     blindings: Sequence[Blinding] | None = None,
     self_check: bool = True,
 ) -> list[Proof]:
@@ -51,10 +52,11 @@ def prove_batch(
 
     Args:
         key: The proving key.
-        witnesses: One per proof.
+        witnesses: One per proof; hints instead where the circuit is a compiled one.
         device: A device, or its name: "auto", "cpu", "emu", "cuda", "cuda:N".
         variants: Variant id -> value; the rest stay at their defaults.
-        circuit: The circuit, where at hand: an unsatisfied witness is then reported with its row.
+        circuit: The circuit, where at hand: an unsatisfied witness is then reported with its row. A compiled one
+            makes witnesses of hints.
         blindings: One per proof; drawn from the operating system where None.
         self_check: Verify each proof before it is returned.
 

@@ -88,3 +88,52 @@ class Witness:
                 remedy="use the witness of this circuit",
             )
         return limbs_to_ints(self.values[1 : num_public + 1]) if num_public else []
+
+
+@dataclass(frozen=True, eq=False)
+class Hints:
+    """What a compiled circuit's programs make a witness of: the values that come from outside.
+
+    Args:
+        curve: Whose Fr the values are in.
+        values: Shape (num_hints, limbs) uint64. Form: standard, < r. In the order in which the circuit asks for them.
+        inputs: Shape (num_inputs, limbs) uint64. Form: standard, < r. The public inputs, ONE not included, for
+            circuits some of whose inputs no program makes; else None.
+
+    Raises:
+        ShapeError: Wrong shape.
+        RangeError: A value is >= r.
+    """
+
+    curve: Curve
+    values: U64Array
+    inputs: U64Array | None = None
+
+    def __post_init__(self) -> None:
+        limbs = self.curve.fr.limbs
+        for name, array in (("hint", self.values), ("input", self.inputs)):
+            if array is None:
+                continue
+            if array.ndim != 2 or array.shape[1] != limbs:
+                raise ShapeError(
+                    f"{name}s of shape {array.shape}", limit=f"(n, {limbs})", remedy="use Hints.from_ints"
+                )
+            bad = first_not_below(array, self.curve.r)
+            if bad is not None:
+                raise RangeError(
+                    f"{name} {bad} is not below the modulus of {self.curve.name}",
+                    where=f"{name} {bad}",
+                    limit=f"r = {self.curve.r}",
+                    remedy="give values reduced mod r",
+                )
+
+    @classmethod
+    def from_ints(cls, curve: Curve, values: Iterable[int], inputs: Iterable[int] | None = None) -> Hints:
+        """Build from ints, each 0 <= value < r.
+
+        Raises:
+            RangeError: A value is negative or >= r.
+        """
+        limbs = curve.fr.limbs
+        given = None if inputs is None else ints_to_limbs(inputs, limbs)
+        return cls(curve, ints_to_limbs(values, limbs), given)

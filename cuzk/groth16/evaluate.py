@@ -8,14 +8,16 @@ import numpy as np
 
 from cuzk.closures import Setting
 from cuzk.device.base import Array
+from cuzk.errors import ShapeError
 from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.limbs import U64Array
 from cuzk.ops.fr_vec import first_mismatch, fr_mul, to_mont
-from cuzk.ops.spmv import spmv
+from cuzk.ops.witness_program import run_witness
 from cuzk.telemetry import Recorder
 from cuzk.variants import resolve
+from cuzk.witness import Hints
 
-__all__ = ["evaluate", "first_unsatisfied_row", "upload_witness"]
+__all__ = ["evaluate", "first_unsatisfied_row", "make_witness", "upload_witness"]
 
 
 def upload_witness(resident: ResidentKey, values: U64Array, recorder: Recorder) -> Array:
@@ -29,11 +31,40 @@ def upload_witness(resident: ResidentKey, values: U64Array, recorder: Recorder) 
     Returns:
         Shape (num_variables, limbs) uint64, on the device. Form: Montgomery, < r.
     """
-    device = resident.device
     with recorder.phase("witness"):
-        raw = device.upload(values)
-        # In place, but for devices that use the host's array as it is.
-        return to_mont(device, resident.curve, raw, out=None if raw is values else raw)
+        return _upload(resident, values)
+
+
+def _upload(resident: ResidentKey, values: U64Array) -> Array:
+    """Values in Montgomery form on the device."""
+    raw = resident.device.upload(values)
+    # In place, but for devices that use the host's array as it is.
+    return to_mont(resident.device, resident.curve, raw, out=None if raw is values else raw)
+
+
+def make_witness(resident: ResidentKey, hints: Hints, recorder: Recorder) -> Array:
+    """Run the circuit's witness programs on the device.
+
+    Args:
+        resident: The key, uploaded with its compiled circuit.
+        hints: As many as the circuit asks for.
+        recorder: Where the phase is booked.
+
+    Returns:
+        Shape (num_variables, limbs) uint64, on the device. Form: Montgomery, < r.
+
+    Raises:
+        ShapeError: Another number of hints or inputs; no compiled circuit.
+    """
+    pieces = resident.pieces
+    if pieces is None:
+        raise ShapeError(
+            "hints make a witness only where the circuit's programs are at hand",
+            remedy="give the prover the compiled circuit, or a witness instead of hints",
+        )
+    with recorder.phase("witness", programs=len(pieces.levels) - 1):
+        inputs = None if hints.inputs is None else _upload(resident, hints.inputs)
+        return run_witness(resident.device, pieces, _upload(resident, hints.values), inputs)
 
 
 def evaluate(
@@ -68,11 +99,9 @@ def evaluate(
         _rebuild(resident, w, abc, recorder, Setting.of(variants))
     else:
         with recorder.phase("spmv", P5=variants["P5"]):
-            for i, matrix in enumerate((resident.a, resident.b)):
-                spmv(device, curve, matrix, w, n, out=abc[i])
-            if resident.c is not None:
-                spmv(device, curve, resident.c, w, n, out=abc[2])
-            else:
+            for side in range(3 if resident.rows.has_c else 2):
+                resident.rows.product(side, w, abc[side])
+            if not resident.rows.has_c:
                 fr_mul(device, curve, abc[0], abc[1], out=abc[2])
     recorder.show(a=abc[0], b=abc[1], c=abc[2])
     return abc
@@ -86,13 +115,13 @@ def _rebuild(resident: ResidentKey, w: Array, abc: Rows, recorder: Recorder, set
         done = tape.run(device.download(w), setting)
         span.tag(**done.setting.variants())
         span.add_counts(**done.counts)
-        columns = (done.a, done.b) if resident.c is None else (done.a, done.b, done.c)
+        columns = (done.a, done.b) if not resident.rows.has_c else (done.a, done.b, done.c)
         for i, column in enumerate(columns):
             device.fill_zero(abc[i])
             ticket = device.stage(column, abc[i][: len(column)])
             device.wait(ticket)
             device.time_of(ticket)  # the column may go when it is up
-        if resident.c is None:
+        if not resident.rows.has_c:
             fr_mul(device, resident.curve, abc[0], abc[1], out=abc[2])
 
 
@@ -103,6 +132,6 @@ def first_unsatisfied_row(resident: ResidentKey, abc: Rows) -> int | None:
         resident: The key.
         abc: What evaluate() returned.
     """
-    if resident.c is None:
+    if not resident.rows.has_c:
         return None
     return first_mismatch(resident.device, resident.curve, abc[0], abc[1], abc[2])

@@ -5,29 +5,31 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import cached_property, partial
 
 from cuzk.device.base import Array, Device
 from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
-from cuzk.groth16.assemble import BlindingTerms, assemble
+from cuzk.groth16.assemble import assemble
 from cuzk.groth16.b_g2 import BesideDevice, runs_beside
 from cuzk.groth16.blinding import Blinding
 from cuzk.groth16.commit import commit_hs, commit_witnesses
 from cuzk.groth16.disposal import Disposal
-from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
+from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, make_witness
 from cuzk.groth16.host_rows import HostRows, RowPool
+from cuzk.groth16.job import Assignment, Job, check_assignment
 from cuzk.groth16.msm_choice import check_windows
 from cuzk.groth16.quotient import prepare_quotient, quotient
 from cuzk.groth16.resident import ResidentKey, Rows
-from cuzk.groth16.verify import PreparedStatement, PreparedVerifyingKey
+from cuzk.groth16.row_forms import check_compiled
+from cuzk.groth16.verify import PreparedVerifyingKey
 from cuzk.keys import ProvingKey
 from cuzk.limbs import U64Array, fr_to_ints
+from cuzk.pieces import CompiledCircuit
 from cuzk.proof import Proof
 from cuzk.relation import R1CS
 from cuzk.telemetry import Recorder, Span
-from cuzk.variants import resolve
-from cuzk.witness import Witness
+from cuzk.variants import chosen, resolve
+from cuzk.witness import Hints
 
 __all__ = ["Prover"]
 
@@ -44,7 +46,8 @@ class Prover:
         variants: Variant id -> value; the rest stay at their defaults.
         recorder: Where phases are booked; a fresh one by default.
         circuit: The circuit, where at hand: with it an unsatisfied witness is reported with its row even for
-            keys that lack matrix C.
+            keys that lack matrix C. A compiled one makes witnesses of hints, and its pieces stand for the key's
+            matrices unless P5 says otherwise.
 
     Raises:
         InputError: Unknown variant or value; a circuit that is not the key's.
@@ -58,13 +61,14 @@ class Prover:
         *,
         variants: Mapping[str, str] | None = None,
         recorder: Recorder | None = None,
-        circuit: R1CS | None = None,
+        circuit: R1CS | CompiledCircuit | None = None,
     ) -> None:
-        if circuit is not None:
+        self._compiled = circuit if isinstance(circuit, CompiledCircuit) else None
+        if isinstance(circuit, R1CS):
             key = key.with_circuit(circuit)
         self.key = key
         self.device = device
-        self.variants = resolve(variants or {}, device.kind)
+        self.variants = self._settings(variants or {})
         check_windows(self.variants, device.limits)
         self._recorder = (recorder or Recorder()).scoped(
             device=device.name.partition(" ")[0], build_key=device.build_key, variants=self.variants,
@@ -73,7 +77,10 @@ class Prover:
         self._nothing = device.alloc((0,))
         self._lock = threading.Lock()
         with self._recorder.phase("key_load") as span:
-            self._resident = ResidentKey.upload(device, key, self._asked_circuits or 1)
+            self._resident = ResidentKey.upload(
+                device, key, self._asked_circuits or 1,
+                compiled=self._compiled, by_pieces=self.variants["P5"] == "template",
+            )  # fmt: skip
             prepare_quotient(self._resident, self.variants["N1"])
             if self.variants["P5"] == "closures":
                 _ = self._resident.tape
@@ -83,6 +90,20 @@ class Prover:
         self._disposal = Disposal(self.variants["B2"], device, self._recorder)
         # The curve without a pairing (the toy curve) has no verifier; its proofs are checked in the exponent.
         self._verifier = PreparedVerifyingKey.supports(key.curve)
+
+    def _settings(self, variants: Mapping[str, str]) -> dict[str, str]:
+        """Every variant's value; pieces, where there are any and the key's rows are in the circuit's order."""
+        settings = chosen(variants, self.device.kind)
+        if self._compiled is not None:
+            check_compiled(self.key, self._compiled)
+            if not self.key.is_renumbered:
+                settings = {"P5": "template", **settings}
+            elif settings.get("P5") == "template":
+                raise ShapeError(
+                    "the key's rows are not in the circuit's order, so its pieces cannot stand for them",
+                    remedy="choose P5=pce, or make the key for this circuit again",
+                )
+        return resolve(settings, self.device.kind)
 
     @property
     def _asked_circuits(self) -> int | None:
@@ -96,7 +117,16 @@ class Prover:
         """
         self.device.download(self._nothing)
 
-    def prove(self, witness: Witness, *, blinding: Blinding | None = None, self_check: bool = True) -> Proof:
+    def public_inputs(self, hints: Hints) -> list[int]:
+        """The public inputs, ONE not included, that a compiled circuit's programs make of hints."""
+        check_assignment(self._resident, hints)
+        with self._lock:
+            w = make_witness(self._resident, hints, Recorder())
+            return fr_to_ints(self.key.curve, self.device.download(w[1 : self.key.num_public + 1]))
+
+    def prove(
+        self, witness: Assignment, *, blinding: Blinding | None = None, self_check: bool = True
+    ) -> Proof:
         """Prove one witness: prove_batch of one."""
         return self.prove_batch(
             [witness], blindings=None if blinding is None else [blinding], self_check=self_check
@@ -104,7 +134,7 @@ class Prover:
 
     def prove_batch(
         self,
-        witnesses: Sequence[Witness],
+        witnesses: Sequence[Assignment],
         *,
         blindings: Sequence[Blinding] | None = None,
         self_check: bool = True,
@@ -112,7 +142,7 @@ class Prover:
         """Prove several witnesses of the key's circuit.
 
         Args:
-            witnesses: One per proof.
+            witnesses: One per proof; hints instead where the prover has the compiled circuit.
             blindings: One per proof; drawn from the operating system where None. Wiped after use.
             self_check: Verify each proof before it is returned. Without it an unsatisfied witness of a circuit
                 whose matrix C is unknown gives a proof that does not verify.
@@ -131,7 +161,7 @@ class Prover:
                 f"{len(blindings)} blindings for {len(witnesses)} witnesses", limit="one per witness"
             )
         for witness in witnesses:
-            self.key.check_witness(witness)
+            check_assignment(self._resident, witness)
         used = (
             list(blindings) if blindings is not None else [Blinding.random(self.key.curve) for _ in witnesses]
         )
@@ -139,7 +169,7 @@ class Prover:
             with self._lock, self._recorder.phase("prove", circuits=len(witnesses)) as span:
                 span.tag(B2=self.variants["B2"], C1=self.variants["C1"])
                 checked = self_check and self._verifier
-                jobs = [_Job(self, *job, checked) for job in zip(witnesses, used, strict=True)]
+                jobs = [Job(self, *job, checked) for job in zip(witnesses, used, strict=True)]
                 proofs = self._compute(jobs, span)
                 if checked:
                     with self._recorder.phase("self_check"):
@@ -149,7 +179,7 @@ class Prover:
             for blinding in used:
                 blinding.wipe()
 
-    def _compute(self, jobs: Sequence[_Job], span: Span | None = None) -> list[Proof]:
+    def _compute(self, jobs: Sequence[Job], span: Span | None = None) -> list[Proof]:
         """Run the phases, each over as many circuits as fit the device, or as C1 asks for, before the next."""
         at_once = min(self._resident.plan.circuits, self._asked_circuits or len(jobs) or 1)
         parts = [jobs[first : first + at_once] for first in range(0, len(jobs), at_once)]
@@ -157,7 +187,7 @@ class Prover:
             span.tag(calls=len(parts), circuits_a_call=at_once)
         return [proof for part in parts for proof in self._compute_together(part, span)]
 
-    def _compute_together(self, jobs: Sequence[_Job], span: Span | None) -> list[Proof]:
+    def _compute_together(self, jobs: Sequence[Job], span: Span | None) -> list[Proof]:
         """Run the phases, each over all circuits before the next."""
         resident, recorder, stream = self._resident, self._recorder, self._resident.stream
         rows = HostRows(resident, self.variants, recorder, self._row_pool, len(jobs))
@@ -165,18 +195,20 @@ class Prover:
             undo.callback(rows.abandon)
             rows.begin()
             with recorder.phase("synthesis"), self.device.label("synthesis"):
-                ws = [upload_witness(resident, job.witness.values, recorder) for job in jobs]
+                ws = [job.witness_on_device(resident, recorder) for job in jobs]
                 abcs = [evaluate(resident, w, recorder, self.variants) for w in ws]
                 if stream is not None:
                     stream.begin()  # the first bases are on their way while rows are checked and transformed
                 with recorder.phase("row_check"):
                     self._check_rows(abcs)
+                    for job, w in zip(jobs, ws, strict=True):
+                        job.read_public(resident, w)
                 while abcs:
                     rows.keep(abcs.pop(0))
             rows.lock()
             beside = None
             if runs_beside(self.device, self.variants):
-                values = [job.witness.values for job in jobs]
+                values = [job.values(resident, w) for job, w in zip(jobs, ws, strict=True)]
                 beside = BesideDevice(resident, self.variants, recorder, span, values)
                 undo.callback(beside.close)
             with recorder.phase("ntt_msm_h"), self.device.label("ntt_msm_h"):
@@ -193,7 +225,7 @@ class Prover:
             self._disposal.dispose(left)
             return proofs
 
-    def _commit_h(self, jobs: Sequence[_Job], rows: HostRows) -> list[U64Array]:
+    def _commit_h(self, jobs: Sequence[Job], rows: HostRows) -> list[U64Array]:
         """The sums over the H query: circuit by circuit, or in one pass over bases that are streamed."""
         resident, recorder = self._resident, self._recorder
         together = resident.queries["h"].bases is None
@@ -227,7 +259,7 @@ class Prover:
                     remedy="compute the witness again from correct inputs with this circuit's own program",
                 )
 
-    def _self_check(self, jobs: Sequence[_Job], proofs: Sequence[Proof]) -> None:
+    def _self_check(self, jobs: Sequence[Job], proofs: Sequence[Proof]) -> None:
         for job, proof in zip(jobs, proofs, strict=True):
             verdict = self._prepared.verify(job.statement, proof)
             if not verdict:
@@ -238,7 +270,7 @@ class Prover:
         """The key's verifier, made when the first proof is checked."""
         return PreparedVerifyingKey(self.key.verifying_key())
 
-    def _diagnose(self, witness: Witness, blinding: Blinding, proof: Proof, reason: str) -> Exception:
+    def _diagnose(self, witness: Assignment, blinding: Blinding, proof: Proof, reason: str) -> Exception:
         """Find out whose fault a proof that does not verify is (docs/architecture.md, "Self-check")."""
         again = self._recompute(witness, blinding)
         if again != proof:
@@ -246,7 +278,7 @@ class Prover:
                 f"{self.device.name} computed a wrong proof: the cpu's differs",
                 remedy="prove again; if it happens again, run cuzk doctor and do not trust this device",
             )
-        if self.key.c is None:
+        if not self._resident.rows.has_c:
             return UnsatisfiedError(
                 f"the proof does not verify ({reason}), and the cpu computes the same one: the witness does not "
                 "satisfy the circuit, or the key is not this circuit's",
@@ -265,48 +297,14 @@ class Prover:
             "cuzk key convert --file-roots snarkjs",
         )
 
-    def _recompute(self, witness: Witness, blinding: Blinding) -> Proof:
+    def _recompute(self, witness: Assignment, blinding: Blinding) -> Proof:
         """The same proof from the cpu device, phase by phase, without a self-check."""
-        again = Prover(
-            self.key, self.device.reference
-        )  # with a recorder of its own: it is no phase of this proof
-        return again._compute([_Job(again, witness, blinding, False)])[0]
+        # With a recorder of its own: it is no phase of this proof.
+        again = Prover(self.key, self.device.reference, circuit=self._compiled)
+        return again._compute([Job(again, witness, blinding, False)])[0]
 
 
-def _meanwhile(jobs: Sequence[_Job]) -> None:
+def _meanwhile(jobs: Sequence[Job]) -> None:
     """What the host can do for all of some proofs."""
     for job in jobs:
         job.meanwhile()
-
-
-@dataclass(eq=False)
-class _Job:
-    """One proof to be, and what of it the host can do without the device.
-
-    Args:
-        prover: Who makes it.
-        witness: What is proved.
-        blinding: r and s.
-        checked: Whether the proof will be verified.
-    """
-
-    prover: Prover
-    witness: Witness
-    blinding: Blinding
-    checked: bool
-
-    @cached_property
-    def statement(self) -> PreparedStatement:
-        """The public inputs as the verifier takes them."""
-        return self.prover._prepared.statement(self.witness.public(self.prover.key.num_public))
-
-    @cached_property
-    def terms(self) -> BlindingTerms:
-        """What the blinding adds to the proof."""
-        return BlindingTerms.of(self.prover.device.host, self.prover.key, self.blinding)
-
-    def meanwhile(self) -> None:
-        """Do it now, while the device is at work; of no use on a device that is its own host."""
-        if self.prover.device.host is not self.prover.device:
-            _ = self.terms
-            _ = self.statement if self.checked else None

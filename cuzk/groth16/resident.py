@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -18,13 +18,14 @@ from cuzk.device.base import Array, Device
 from cuzk.device.machine import has_bmi2_adx
 from cuzk.errors import InternalError, OutOfMemoryError
 from cuzk.groth16.finite import Mask, compact, find_infinite
-from cuzk.groth16.key_shape import QUERY_ORDER, WITNESS_QUERIES, KeyShape
 from cuzk.groth16.key_stream import Chunk, KeyStream, StreamedQuery, borders
-from cuzk.groth16.residency import ResidencyPlan, plan_residency
+from cuzk.groth16.residency import QUERY_ORDER, WITNESS_QUERIES, KeyShape, ResidencyPlan, plan_residency
+from cuzk.groth16.row_forms import CsrRows, PieceRows, RowForm
 from cuzk.keys import ProvingKey
 from cuzk.limbs import U64Array
 from cuzk.ops.domain import Domain
-from cuzk.ops.spmv import DeviceMatrix
+from cuzk.ops.piece_tables import DevicePieces
+from cuzk.pieces import CompiledCircuit
 
 __all__ = ["Query", "ResidentKey", "Rows"]
 
@@ -78,9 +79,8 @@ class ResidentKey:
         device: Where.
         plan: What stays on the device.
         domain: The evaluation domain of the key's rows.
-        a: Matrix A with its binding rows.
-        b: Matrix B.
-        c: Matrix C, None where the key does not have it.
+        rows: The circuit's rows, with those that bind the inputs.
+        pieces: The compiled circuit, where its programs make witnesses; None where there is none.
         queries: The five queries by name.
         stream: The way of bases that do not stay; None where all do.
         tuned_windows: (group, log2 of terms) -> bits of the window that D4 = autotuned found fastest here.
@@ -90,9 +90,8 @@ class ResidentKey:
     device: Device
     plan: ResidencyPlan
     domain: Domain
-    a: DeviceMatrix
-    b: DeviceMatrix
-    c: DeviceMatrix | None
+    rows: RowForm
+    pieces: DevicePieces | None
     queries: dict[str, Query]
     stream: KeyStream | None
     tuned_windows: dict[tuple[str, int], int] = field(default_factory=dict)
@@ -109,7 +108,15 @@ class ResidentKey:
         return Tape.from_matrices(key.curve, (key.a, key.b, key.c), key.num_public + 1, fast=has_bmi2_adx())
 
     @classmethod
-    def upload(cls, device: Device, key: ProvingKey, circuits: int = 1) -> ResidentKey:
+    def upload(
+        cls,
+        device: Device,
+        key: ProvingKey,
+        circuits: int = 1,
+        *,
+        compiled: CompiledCircuit | None = None,
+        by_pieces: bool = False,
+    ) -> ResidentKey:
         """Upload a key, as much of it as finds room beside a proof's own arrays.
 
         Args:
@@ -117,11 +124,22 @@ class ResidentKey:
             key: Checked for shapes; points on the curve are the loader's business. Its arrays must not change
                 while proofs are made. Of streamed queries that are mostly infinity the host keeps a copy of the rest.
             circuits: Witnesses that are best proved together, as plan_residency() takes it.
+            compiled: The circuit, if its programs are to make witnesses, or its pieces the rows.
+            by_pieces: The rows come from the pieces of `compiled`, without it from the whole circuit as one; the key's
+                matrices then stay where they are.
 
         Raises:
             OutOfMemoryError: A proof does not fit the device even with all bases streamed.
+            ShapeError, RangeError: The compiled circuit is damaged.
         """
         shape = KeyShape.of(key, device.limits)
+        with device.label("key"):
+            pieces = None if compiled is None else DevicePieces.upload(device, compiled)
+            rows = PieceRows.upload(device, key, pieces) if by_pieces else None
+        matrix_bytes = (0 if rows else shape.matrix_bytes) + sum(
+            p.nbytes for p in {rows and rows.pieces, pieces} if p
+        )
+        shape = replace(shape, matrix_bytes=matrix_bytes)
         plan = plan_residency(shape, device.limits, circuits)
         parts = _Parts(device, key)
         if plan.streamed:
@@ -130,11 +148,11 @@ class ResidentKey:
                 plan = plan_residency(shape.with_lengths(parts.kept_lengths), device.limits, circuits)
                 parts.leave_infinite_out()
         with device.label("key"):
-            matrices = {name: DeviceMatrix.upload(device, matrix) for name, matrix in key.matrices.items()}
+            form: RowForm = rows or CsrRows.upload(device, key)
         queries, stream = parts.upload(plan)
         return cls(
             key=key, device=device, plan=plan, domain=Domain(key.curve, key.log_domain, key.root_convention),
-            a=matrices["A"], b=matrices["B"], c=matrices.get("C"), queries=queries, stream=stream,
+            rows=form, pieces=pieces, queries=queries, stream=stream,
         )  # fmt: skip
 
     def chunks(self, name: str) -> Iterator[Chunk]:
