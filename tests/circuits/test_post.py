@@ -29,7 +29,7 @@ from cuzk.circuits.vanilla.synthetic import synthetic_post
 from cuzk.errors import InputError, ShapeError
 from cuzk.synthesis import circuit_hash, circuit_sizes
 from tests.circuits.sectors import SECTOR_NUMBER, SEED
-from tests.circuits.witnesses import with_hints
+from tests.circuits.witnesses import compiled_witness, with_hints
 
 #: Name -> inputs and rows, as the tests of rust-fil-proofs assert them.
 COUNTS = {
@@ -119,10 +119,20 @@ def test_a_winning_post_takes_each_opening_for_a_sector() -> None:
     assert circuit.hints is not None
     proof = proof_of(SECTOR_NUMBER, challenges=WINNING_CHALLENGES)
     data = write_post(proof, as_json=True)
-    inputs, r1cs, witness = with_hints(circuit.record, circuit.hints(data, None, 0))
+    inputs, broken, _ = compiled_witness(circuit.name, circuit.hints(data, None, 0))
     leaves = post_challenges(SEED, SECTOR_NUMBER, 64, WINNING_CHALLENGES)
     assert inputs == post_public_inputs((proof.comm_r, [leaf]) for leaf in leaves)
-    assert r1cs.first_unsatisfied(witness) is None
+    assert broken is None
+
+
+def test_a_winning_post_of_32_gib() -> None:
+    circuit = find_circuit("winning-post:32GiB")
+    assert circuit.hints is not None
+    proof = proof_of(SECTOR_NUMBER, size="32GiB", challenges=WINNING_CHALLENGES)
+    inputs, broken, witness = compiled_witness(circuit.name, circuit.hints(write_post(proof), None, 0))
+    leaves = post_challenges(SEED, SECTOR_NUMBER, 1 << 30, WINNING_CHALLENGES)
+    assert inputs == post_public_inputs((proof.comm_r, [leaf]) for leaf in leaves)
+    assert (broken, len(witness)) == (None, 133 + 375_210)
 
 
 def wrong_sectors(sector: SectorProof) -> dict[str, SectorProof]:

@@ -6,6 +6,7 @@ or out of place, a false vanilla proof that satisfies the rows.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
 
@@ -16,19 +17,28 @@ from cuzk.circuits.hints import stacked_hints
 from cuzk.circuits.porep import find_porep
 from cuzk.circuits.stacked import INPUTS_PER_CHALLENGE, StackedCircuit
 from cuzk.circuits.vanilla.graph import Graph
-from cuzk.circuits.vanilla.merkle import TreeShape
-from cuzk.circuits.vanilla.porep import StackedProof, porep_challenges, porep_public_inputs
+from cuzk.circuits.vanilla.merkle import InclusionProof, PathElement, TreeShape
+from cuzk.circuits.vanilla.porep import (
+    ColumnProof,
+    StackedProof,
+    non_interactive_challenges,
+    porep_challenges,
+    porep_public_inputs,
+    prove_challenge,
+)
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, write_commit1
 from cuzk.circuits.vanilla.seal import SectorIdentity
 from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape, sector_shape
+from cuzk.circuits.vanilla.synth_challenges import picked_challenges
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.curves import get_curve
 from cuzk.errors import InputError, ShapeError
+from cuzk.limbs import fr_to_ints
 from cuzk.synthesis import ConstraintSystem, circuit_sizes
 from tests.circuits.row_check import first_broken
-from tests.circuits.sectors import POREP_ID, PROVER_ID, SECTOR_NUMBER, SEED, TICKET
+from tests.circuits.sectors import POREP_ID, PROVER_ID, SECTOR_NUMBER, SEED, TICKET, sealed
 from tests.circuits.test_post import path_rows
-from tests.circuits.witnesses import with_hints
+from tests.circuits.witnesses import compiled_witness, with_hints
 
 BLS = get_curve("bls12_381")
 #: Name -> rows, as the tests of rust-fil-proofs assert them; 22 inputs.
@@ -39,8 +49,8 @@ ROWS = {
 }
 SHARED_ROWS, DATA_LEVEL_ROWS, LABEL_ROWS, COLUMN_ROWS = 571, 45_382, 522_269, {2: 311, 11: 598}
 IDENTITY = SectorIdentity(PROVER_ID, SECTOR_NUMBER, TICKET, POREP_ID)
-#: Of the smallest circuit: one challenge of eight nodes.
-TINY = SectorShape("8 nodes", 8 * 32, TreeShape(8), challenges=1)
+#: The smallest circuit: one challenge of eight nodes.
+TINY, TINY_NAME = SectorShape("8 nodes", 8 * 32, TreeShape(8), challenges=1), "stacked:8-0-0:8n:2l:1c"
 
 
 def challenge_rows(circuit: StackedCircuit) -> int:
@@ -114,22 +124,98 @@ def tiny_output() -> CommitPhase1:
     return synthetic_commit1(TINY, IDENTITY, SEED)
 
 
-def tiny_public_inputs() -> list[int]:
-    output = tiny_output()
-    challenges = porep_challenges(output.replica_id, SEED, TINY.num_nodes, 1)
-    graph = Graph(TINY.num_nodes, POREP_ID)
-    return porep_public_inputs(
+def test_a_witness_satisfies_every_row_and_has_the_verifiers_inputs() -> None:
+    output, circuit = tiny_output(), find_circuit(TINY_NAME)
+    assert circuit.hints is not None
+    inputs, broken, _ = compiled_witness(TINY_NAME, circuit.hints(write_commit1(output), None, 0))
+    graph, challenges = Graph(8, POREP_ID), porep_challenges(output.replica_id, SEED, 8, 1)
+    assert inputs == porep_public_inputs(
         graph, output.replica_id, challenges, comm_d=output.comm_d, comm_r=output.comm_r
     )
+    assert broken is None
 
 
-def test_a_witness_satisfies_every_row_and_has_the_verifiers_inputs() -> None:
-    circuit = find_circuit("stacked:8-0-0:8n:2l:1c")
-    assert circuit.hints is not None
-    hints = circuit.hints(write_commit1(tiny_output()), None, 0)
-    inputs, r1cs, witness = with_hints(circuit.record, hints)
-    assert inputs == tiny_public_inputs()
+@pytest.mark.long
+def test_programs_make_the_same_witness_as_plain_python() -> None:
+    circuit = StackedCircuit.parse(TINY_NAME)
+    _, r1cs, witness = with_hints(circuit.record, stacked_hints(circuit, tiny_output()))
     assert first_broken(r1cs, witness) is None
+    _, _, compiled = compiled_witness(TINY_NAME, stacked_hints(circuit, tiny_output()))
+    assert fr_to_ints(BLS, compiled) == witness.to_ints()
+
+
+def wrong_path(proof: InclusionProof) -> InclusionProof:
+    first, *rest = proof.base
+    siblings = (first.siblings[0] ^ 1, *first.siblings[1:])
+    return replace(proof, base=(PathElement(siblings, first.index), *rest))
+
+
+def wrong_label(column: ColumnProof) -> ColumnProof:
+    return replace(column, rows=(column.rows[0] ^ 1, *column.rows[1:]))
+
+
+def wrong_inclusion(column: ColumnProof) -> ColumnProof:
+    return replace(column, inclusion=wrong_path(column.inclusion))
+
+
+def wrong_outputs() -> Iterator[tuple[str, CommitPhase1]]:
+    """Vanilla proofs with one thing changed."""
+    output = tiny_output()
+    (proof,) = output.partitions[0]
+    yield "replica id", replace(output, replica_id=output.replica_id ^ 1)
+    yield "comm_d", replace(output, comm_d=output.comm_d ^ 1)
+    yield "comm_r", replace(output, comm_r=output.comm_r ^ 1)
+    data, node, own = proof.comm_d_proof, proof.comm_r_last_proof, proof.own_column
+    drg, expander = proof.drg_parents, proof.expander_parents
+    changed = {
+        "data leaf": replace(proof, comm_d_proof=replace(data, leaf=data.leaf ^ 1)),
+        "data path": replace(proof, comm_d_proof=wrong_path(data)),
+        "comm_r_last": replace(proof, comm_r_last_proof=replace(node, root=node.root ^ 1)),
+        "replica path": replace(proof, comm_r_last_proof=wrong_path(node)),
+        "own column's path": replace(proof, own_column=replace(own, inclusion=wrong_path(own.inclusion))),
+        "parents exchanged": replace(proof, drg_parents=drg[::-1]),
+        "label of a parent in the layer": replace(proof, drg_parents=(*drg[:-1], wrong_label(drg[-1]))),
+        "path of a parent in the layer": replace(proof, drg_parents=(wrong_inclusion(drg[0]), *drg[1:])),
+        "label of a parent before": replace(
+            proof, expander_parents=(*expander[:-1], wrong_label(expander[-1]))
+        ),
+        "path of a parent before": replace(
+            proof, expander_parents=(wrong_inclusion(expander[0]), *expander[1:])
+        ),
+    }
+    for name, wrong in changed.items():
+        yield name, replace(output, partitions=((wrong,),))
+
+
+def test_false_vanilla_proofs_break_a_row() -> None:
+    circuit = StackedCircuit.parse(TINY_NAME)
+    names = []
+    for name, output in wrong_outputs():
+        _, broken, _ = compiled_witness(TINY_NAME, stacked_hints(circuit, output))
+        assert broken is not None, name
+        names.append(name)
+    assert len(set(names)) == 13
+
+
+@pytest.mark.parametrize("size", ["2KiB", "4KiB"])
+def test_a_sealed_sector(size: str) -> None:
+    """Challenges of all three kinds of PoRep, on what was really sealed."""
+    sector, circuit = sealed(size), find_porep(f"porep:{size}")
+    nodes, count = sector.shape.num_nodes, sector.shape.challenges
+    kinds = [
+        porep_challenges(sector.replica_id, SEED, nodes, count),
+        picked_challenges(sector.replica_id, sector.comm_r, SEED, nodes, count),
+        non_interactive_challenges(sector.replica_id, sector.comm_r, nodes, count, partition=12),
+    ]
+    partitions = tuple(tuple(prove_challenge(sector, node) for node in challenges) for challenges in kinds)
+    output = CommitPhase1(partitions, sector.comm_r, sector.comm_d, sector.replica_id, SEED, TICKET)
+    for number, challenges in enumerate(kinds[: 3 if size == "2KiB" else 1]):
+        hints = stacked_hints(circuit, output, number)
+        inputs, broken, _ = compiled_witness(f"porep:{size}", hints)
+        assert inputs == porep_public_inputs(
+            sector.graph, sector.replica_id, challenges, comm_d=sector.comm_d, comm_r=sector.comm_r
+        )
+        assert broken is None
 
 
 @pytest.mark.parametrize(
