@@ -10,12 +10,12 @@ it, never assumed; a key that cannot fit even alone is refused with the sum that
 ...         return KeySizes(host=60, device=40)
 ...     def map(self, circuit, progress):
 ...         return f"mapped {circuit}"
-...     def upload(self, circuit, mapped):
-...         return f"{circuit} on the device", 40
+...     def upload(self, mapped):
+...         return f"{mapped}, uploaded", 40
 >>> store = KeyStore(Loader(), Budget(host=150, device=90))
 >>> with store.hold("a") as prover:
 ...     prover
-'a on the device'
+'mapped a, uploaded'
 >>> store.preload("b"), store.preload("b"), [(entry.circuit, entry.tier.name) for entry in store.report()]
 (False, True, [('a', 'HOT'), ('b', 'HOT')])
 >>> store.preload("c"), [(entry.circuit, entry.tier.name) for entry in store.report()]
@@ -79,7 +79,7 @@ class KeyLoader(Protocol[M, P_co]):
     def map(self, circuit: str, progress: Callable[[float], None]) -> M:
         """Map and check the file. Progress is a share, 0 to 1."""
 
-    def upload(self, circuit: str, mapped: M) -> tuple[P_co, int]:
+    def upload(self, mapped: M) -> tuple[P_co, int]:
         """Make the key ready on the device, and say how many bytes that took there."""
 
 
@@ -276,7 +276,7 @@ class KeyStore(Generic[M, P]):
         try:
             if entry.mapped is None:
                 entry.mapped = self._loader.map(circuit, progress)
-            prover, device_bytes = self._loader.upload(circuit, entry.mapped)
+            prover, device_bytes = self._loader.upload(entry.mapped)
         except BaseException:
             entry.mapped = None
             raise

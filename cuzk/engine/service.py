@@ -17,7 +17,7 @@ from typing import Any
 
 import grpc
 
-from cuzk.engine.config import DaemonConfig
+from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import JobRequest
 from cuzk.engine.metrics import prometheus_text
@@ -25,9 +25,11 @@ from cuzk.engine.wire.convert import await_response, job_request, kind_of_circui
 from cuzk.engine.wire.schema import SERVICES, enum_value, message
 from cuzk.errors import BusyError, CuzkError, EngineError, InputError
 
-__all__ = ["check_exposure", "make_server"]
+__all__ = ["check_exposure", "make_server", "read_token"]
 
 _LOG = logging.getLogger("cuzk.engine")
+
+_MIN_TOKEN = 16
 
 _Handler = Callable[[Any, Any], Awaitable[Any]]
 
@@ -235,6 +237,22 @@ def check_exposure(listen: str, config: DaemonConfig) -> None:
             limit="without TLS and a token only 127.0.0.1, localhost or unix:PATH",
             remedy="set security.tls_certificate, tls_key and token_file, or listen on a local address",
         )
+
+
+def read_token(security: SecurityConfig) -> str:
+    """What clients must send; nothing where no token is asked for.
+
+    Raises:
+        InputError: The file cannot be read, or holds too short a token.
+    """
+    if not security.token_file:
+        return ""
+    token = _read(security.token_file).decode("utf-8", "replace").partition("\n")[0].strip()
+    if len(token) < _MIN_TOKEN:
+        raise InputError(
+            "the token is too short", where=security.token_file, limit=f"{_MIN_TOKEN} characters or more"
+        )
+    return token
 
 
 def make_server(engine: Engine, config: DaemonConfig) -> tuple[Any, int]:

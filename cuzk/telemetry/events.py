@@ -1,8 +1,7 @@
 """Recording of phases as a tree of events.
 
 A `Recorder` is handed to every phase; a phase opens a span with `recorder.phase(name)` and everything that
-it opens inside, on the same thread, becomes a child.  Work on another thread names its parent.  There is no
-global state: two recorders never see each other, and one recorder may be used from many threads.
+it opens inside, on the same thread, becomes a child.  Work on another thread names its parent.  Recorders share nothing.
 
 This module measures and stores.  It does not print (lines, table), write files (jsonl) or judge (tree).
 """
@@ -12,6 +11,7 @@ from __future__ import annotations
 import resource
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -25,8 +25,7 @@ from cuzk.telemetry.records import Event, EventSink, Gauges, GaugesReader, Progr
 __all__ = ["Event", "EventSink", "ProgressSink", "Recorder", "Span", "Tag", "process_usage"]
 
 #: Counter names that become the byte columns of an event instead of operation counts.
-_BYTES_UP = "bytes_up"
-_BYTES_DOWN = "bytes_down"
+_BYTES_UP, _BYTES_DOWN = "bytes_up", "bytes_down"
 
 
 @dataclass(slots=True)
@@ -72,6 +71,7 @@ class _Context:
     viewer: Callable[[str, Any], None] | None = None
     gauges: GaugesReader | None = None
     axis: DeviceAxis | None = None
+    checkpoint: Callable[[], None] | None = None
 
 
 def process_usage() -> tuple[int, int]:
@@ -89,6 +89,7 @@ class _Store:
         clock: Callable[[], int],
         usage: Callable[[], tuple[int, int]],
         counters: Callable[[], Mapping[str, int]] | None,
+        keep: int | None,
     ) -> None:
         self.counters = counters
         self.clock = clock
@@ -96,7 +97,7 @@ class _Store:
         self.sinks = tuple(sinks)
         self.watchers = tuple(sink for sink in sinks if isinstance(sink, ProgressSink))
         self.lock = threading.Lock()
-        self.events: list[Event] = []
+        self.events: deque[Event] = deque(maxlen=keep)
         self.next_id = 0
         self.open = threading.local()
 
@@ -138,6 +139,7 @@ class Recorder:
         clock: Monotonic clock in nanoseconds; tests inject their own.
         usage: Returns the process's processor time in nanoseconds and its peak memory in bytes, so far.
         counters: Running totals of the whole process (perf_counters.py), booked beside those of the device.
+        keep: How many events `events` remembers, the last ones; all by default, which a daemon cannot afford.
 
     Example:
         >>> ticks = iter(range(0, 100, 10))
@@ -156,8 +158,9 @@ class Recorder:
         clock: Callable[[], int] = time.perf_counter_ns,
         usage: Callable[[], tuple[int, int]] = process_usage,
         counters: Callable[[], Mapping[str, int]] | None = None,
+        keep: int | None = None,
     ) -> None:
-        self._store = _Store(sinks, clock, usage, counters)
+        self._store = _Store(sinks, clock, usage, counters, keep)
         self._context = _Context()
 
     def scoped(self, **context: Any) -> Recorder:
@@ -169,7 +172,8 @@ class Recorder:
                 a function that waits for the device, called before each clock reading so that a phase holds
                 the kernels it launched (without it, asynchronous work is booked where the host waits); `viewer`,
                 which `show` hands intermediate values to; `gauges`, which reads clocks and memory of a GPU at the
-                end of phases there; `axis`, which `record_device` needs.
+                end of phases there; `axis`, which `record_device` needs; `checkpoint`, which may raise before a
+                phase begins, and so stops the work between two phases.
 
         Returns:
             A view; this recorder is left as it was.
@@ -235,6 +239,8 @@ class Recorder:
         Raises:
             InternalError: Unknown phase, or one that does not belong under its parent.
         """
+        if self._context.checkpoint is not None:
+            self._context.checkpoint()
         stack = self._store.stack()
         above = parent if parent is not None else (stack[-1] if stack else None)
         phase_spec(name, above.phase if above is not None else "")

@@ -53,8 +53,8 @@ class _Keys:
         progress(1.0)
         return circuit
 
-    def upload(self, circuit: str, mapped: str) -> tuple[str, int]:
-        return mapped, self._sizes.get(circuit, 100)
+    def upload(self, mapped: str) -> tuple[str, int]:
+        return mapped, self._sizes.get(mapped, 100)
 
 
 class Rehearsal:

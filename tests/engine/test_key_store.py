@@ -36,9 +36,9 @@ class Loader:
             raise InputError("damaged")
         return circuit
 
-    def upload(self, circuit: str, mapped: str) -> tuple[str, int]:
-        self.loads.append(circuit)
-        return mapped.upper(), self.measured.get(circuit, SIZES[circuit][1])
+    def upload(self, mapped: str) -> tuple[str, int]:
+        self.loads.append(mapped)
+        return mapped.upper(), self.measured.get(mapped, SIZES[mapped][1])
 
 
 def store(host: int = 60, device: int = 30) -> tuple[KeyStore[str, str], Loader]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from cuzk.errors import InternalError
+from cuzk.errors import CancelledError, InternalError
 from cuzk.telemetry import PHASES, Event, Recorder
 from cuzk.telemetry.phases import UNATTRIBUTED, phase_spec
 
@@ -217,3 +217,33 @@ def test_watchers_hear_of_running_phases() -> None:
         ("ended", "points_a"),
         ("ended", "setup"),
     ]
+
+
+def test_a_checkpoint_stops_between_phases() -> None:
+    """It raises before the phase begins: nothing of that phase is recorded, and the next one can be."""
+    wanted = True
+
+    def checkpoint() -> None:
+        if not wanted:
+            raise CancelledError("cancelled")
+
+    recorder = Recorder().scoped(checkpoint=checkpoint)
+    with recorder.phase("prove"):
+        with recorder.phase("synthesis"):
+            wanted = False
+        with pytest.raises(CancelledError), recorder.phase("ntt_msm_h"):
+            pass
+    wanted = True
+    with recorder.phase("verify"):
+        pass
+    assert [(event.phase, event.parent is None) for event in recorder.events] == [
+        ("synthesis", False), ("prove", True), ("verify", True),
+    ]  # fmt: skip
+
+
+def test_a_daemon_keeps_the_last_events_only() -> None:
+    recorder = Recorder(keep=2)
+    for name in ("prove", "verify", "setup"):
+        with recorder.phase(name):
+            pass
+    assert [event.phase for event in recorder.events] == ["verify", "setup"]

@@ -1,0 +1,252 @@
+"""What a worker process proves with: a device, a store of keys on it, and a prover per key."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from cuzk.circuits.catalogue import compiled_circuit, find_circuit, is_circuit_name
+from cuzk.curves import get_curve
+from cuzk.device import Device, get_device
+from cuzk.engine.jobs import PayloadForm
+from cuzk.engine.key_store import Budget, KeyReport, KeySizes, KeyStore
+from cuzk.engine.messages import Payload, Prove, WorkerMemory
+from cuzk.engine.worker import WorkerConfig
+from cuzk.errors import InputError, InternalError
+from cuzk.formats import encode_proof, load_key, load_witness
+from cuzk.formats.cuzk_key import map_cuzk_key
+from cuzk.formats.deferred import Deferred
+from cuzk.formats.detect import detect
+from cuzk.groth16 import Prover
+from cuzk.keys import ProvingKey
+from cuzk.pieces import CompiledCircuit
+from cuzk.proof import Proof
+from cuzk.telemetry import Recorder
+from cuzk.witness import Hints, Witness
+
+__all__ = ["KeyFiles", "ProverBackend", "make_backend"]
+
+_SUFFIXES = (".cuzk", ".zkey")
+#: Of what a device or the host has, the share that proofs and everything else keep for themselves.
+_DEVICE_SHARE, _HOST_SHARE = 0.6, 0.7
+
+
+class KeyFiles:
+    """Which file holds the key of a circuit.
+
+    Args:
+        folder: Holds NAME.cuzk or NAME.zkey, with "-" for ":" in NAME; may be empty.
+        files: Circuit -> file, before the folder.
+    """
+
+    def __init__(self, folder: str, files: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._files = files
+
+    def find(self, circuit: str) -> Path:
+        """The file of a circuit's key.
+
+        Raises:
+            InputError: There is none; the message says where it was looked for.
+        """
+        if circuit in self._files:
+            candidates = [Path(self._files[circuit])]
+        else:
+            stem = circuit.replace(":", "-")
+            if not self._folder or "/" in stem or stem.startswith("."):
+                candidates = []
+            else:
+                candidates = [Path(self._folder) / f"{stem}{suffix}" for suffix in _SUFFIXES]
+        for path in candidates:
+            if path.is_file():
+                return path
+        looked = ", ".join(map(os.fspath, candidates)) or "no folder of keys is configured"
+        raise InputError(
+            f"there is no key of {circuit!r:.80}",
+            limit=looked,
+            remedy=f"make one: cuzk setup {circuit} --key {candidates[0] if candidates else 'KEY'}",
+        )
+
+
+@dataclass(frozen=True)
+class _Mapped:
+    """A key's file in memory, the checks of it that go on, and the programs of its circuit where it is built in."""
+
+    key: ProvingKey
+    checks: Deferred
+    circuit: CompiledCircuit | None
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    prover: Prover
+    checks: Deferred
+
+
+class _Loader:
+    """Brings keys to a device."""
+
+    def __init__(self, device: Device, files: KeyFiles, recorder: Recorder) -> None:
+        self._device = device
+        self._files = files
+        self._recorder = recorder
+
+    def sizes(self, circuit: str) -> KeySizes:
+        size = self._files.find(circuit).stat().st_size
+        return KeySizes(size, size if self._device.kind == "cuda" else 0)
+
+    def map(self, circuit: str, progress: Callable[[float], None]) -> _Mapped:
+        path = self._files.find(circuit)
+        key, checks = map_cuzk_key(path) if detect(path) == "cuzk_key" else (load_key(path), Deferred([]))
+        progress(0.5)
+        compiled = compiled_circuit(circuit) if is_circuit_name(circuit) else None
+        progress(1.0)
+        return _Mapped(key, checks, compiled)
+
+    def upload(self, mapped: _Mapped) -> tuple[_Loaded, int]:
+        before = self._device.memory().used
+        prover = Prover(mapped.key, self._device, recorder=self._recorder, circuit=mapped.circuit)
+        taken = self._device.memory().used - before
+        return _Loaded(prover, mapped.checks), taken if self._device.kind == "cuda" else 0
+
+
+class ProverBackend:
+    """The stages of a worker, with real proofs.
+
+    Args:
+        config: Device, and in its settings: keys_folder, key_files, device_bytes, host_bytes, min_idle_s,
+            num_workers (who share the host), cases_folder.
+    """
+
+    def __init__(self, config: WorkerConfig) -> None:
+        settings = config.settings
+        self._device = get_device(config.device)
+        self._check: Callable[[], None] = lambda: None
+        self._recorder = Recorder(keep=0).scoped(checkpoint=lambda: self._check())
+        self._cases = Path(settings.get("cases_folder", "cases"))
+        self._process = psutil.Process()
+        files = KeyFiles(settings.get("keys_folder", ""), settings.get("key_files", {}))
+        self._keys: KeyStore[_Mapped, _Loaded] = KeyStore(
+            _Loader(self._device, files, self._recorder),
+            self._budget(settings),
+            min_idle_s=float(settings.get("min_idle_s", 0.0)),
+        )
+
+    def _budget(self, settings: Mapping[str, Any]) -> Budget:
+        """The bytes configured, or a share of what there is now, divided among the workers of the host."""
+        device = int(settings.get("device_bytes", 0)) or int(self._device.memory().limit * _DEVICE_SHARE)
+        workers = max(1, int(settings.get("num_workers", 1)))
+        available = int(psutil.virtual_memory().available * _HOST_SHARE) // workers
+        return Budget(int(settings.get("host_bytes", 0)) or available, device)
+
+    def describe(self) -> tuple[str, str]:
+        """Name and kind of the device."""
+        return self._device.name, self._device.kind
+
+    def preload(self, circuit: str) -> bool:
+        """Load a key; whether it was loaded before."""
+        return self._keys.preload(circuit)
+
+    def evict(self, circuit: str) -> int | None:
+        """Let a key go; bytes freed, or None."""
+        return self._keys.evict(circuit)
+
+    def keys(self) -> tuple[KeyReport, ...]:
+        """What keys there are."""
+        return tuple(self._keys.report())
+
+    def memory(self) -> WorkerMemory:
+        """What the process takes now."""
+        report = self._device.memory()
+        is_gpu = self._device.kind == "cuda"
+        return WorkerMemory(
+            rss=self._process.memory_info().rss,
+            device_used=report.used if is_gpu else None,
+            device_total=report.limit if is_gpu else None,
+        )
+
+    def synthesis(self, order: Prove, check: Callable[[], None]) -> _Work:
+        """Read payloads: a witness, or the hints that make one on the device."""
+        check()
+        assignments = [self._assignment(order.circuit, payload) for payload in order.payloads]
+        return _Work(assignments)
+
+    @staticmethod
+    def _assignment(circuit: str, payload: Payload) -> Witness | Hints:
+        if payload.form is PayloadForm.WITNESS:
+            return load_witness(payload.path)
+        built_in = find_circuit(circuit)
+        if built_in.hints is None:
+            raise InputError(f"{circuit} has no vanilla proofs", remedy="submit a witness")
+        values = built_in.hints(payload.path.read_bytes(), "vanilla proof", payload.partition)
+        return Hints.from_ints(get_curve(built_in.curve), values)
+
+    def gpu(self, order: Prove, work: _Work, check: Callable[[], None]) -> _Work:
+        """Everything on the device; the key stays held until the proof is finished."""
+        held = ExitStack()
+        try:
+            loaded = held.enter_context(self._keys.hold(order.circuit))
+            self._check = check
+            work.proofs = loaded.prover.prove_batch(work.assignments)
+            work.loaded = loaded
+        except BaseException:
+            held.close()
+            raise
+        finally:
+            self._check = lambda: None
+        work.held = held
+        return work
+
+    def finish(self, order: Prove, work: _Work, check: Callable[[], None]) -> Sequence[bytes]:
+        """Wait for the checks of the key's file, and encode."""
+        with work.held:
+            if work.loaded is None or work.proofs is None:
+                raise InternalError(f"order {order.number} was never proven")
+            check()
+            work.loaded.checks.wait()
+            return [encode_proof(proof) for proof in work.proofs]
+
+    def record_fault(self, order: Prove, error: BaseException) -> str:
+        """Write what is needed to repeat an order beside copies of its payloads."""
+        folder = self._cases / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{order.number}"
+        try:
+            folder.mkdir(parents=True, mode=0o700)
+            for i, payload in enumerate(order.payloads):
+                (folder / f"payload-{i}").write_bytes(payload.path.read_bytes())
+            facts = {
+                "circuit": order.circuit,
+                "device": self._device.name,
+                "build_key": self._device.build_key,
+                "error": f"{type(error).__name__}: {error}",
+                "payloads": [
+                    {"file": f"payload-{i}", "form": payload.form.value, "partition": payload.partition}
+                    for i, payload in enumerate(order.payloads)
+                ],
+            }
+            (folder / "case.json").write_text(json.dumps(facts, indent=2), "utf-8")
+        except OSError:
+            return ""
+        return os.fspath(folder)
+
+
+@dataclass
+class _Work:
+    """What passes from stage to stage."""
+
+    assignments: list[Witness | Hints]
+    held: ExitStack = None  # type: ignore[assignment]
+    loaded: _Loaded | None = None
+    proofs: list[Proof] | None = None
+
+
+def make_backend(config: WorkerConfig) -> ProverBackend:
+    """The backend of a worker process."""
+    return ProverBackend(config)
