@@ -124,8 +124,26 @@ def test_variants_lists_the_registry() -> None:
     assert [row["id"] for row in rows] == list(VARIANTS)
     assert [tuple(row["values"]) for row in rows] == [row.values for row in VARIANTS.values()]
     shown = support.cuzk("variants").out
-    assert "auto, 2..24" in shown
-    assert "split, none" in shown
+    assert "2..24" in shown
+    assert "index, split, none" in shown
+
+
+@pytest.mark.parametrize("identifier", list(VARIANTS))
+def test_variants_says_all_of_one(identifier: str) -> None:
+    """Promise, forecast and default, and each value that a device does not have with the reason."""
+    row = VARIANTS[identifier]
+    shown = " ".join(support.cuzk("variants", identifier.lower()).out.split())
+    for text in (row.name, row.default, row.promise, row.forecast, *row.phase):
+        assert " ".join(text.split()) in shown
+    for reasons in row.not_on.values():
+        for value, reason in reasons.items():
+            assert value in shown
+            assert reason in shown
+    assert support.cuzk("variants", identifier, "--json").report["id"] == identifier
+
+
+def test_variants_refuses_an_unknown_id() -> None:
+    assert_refused(support.cuzk("variants", "Z9"), 2, "possible: ", "D4")
 
 
 def test_doctor_proves_on_a_device() -> None:
