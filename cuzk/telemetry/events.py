@@ -1,7 +1,7 @@
 """Recording of phases as a tree of events.
 
 A `Recorder` is handed to every phase; a phase opens a span with `recorder.phase(name)` and everything that
-it opens inside, on the same thread, becomes a child.  Work on another thread names its parent.  Recorders share nothing.
+it opens inside, on the same thread, becomes a child.  Work on another thread names its parent.  They share nothing.
 
 This module measures and stores.  It does not print (lines, table), write files (jsonl) or judge (tree).
 """
