@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -50,6 +50,10 @@ class Scope:
         cases, usual = {"emu": (512, 8), "cuda": (1 << 16, 18)}.get(device.kind, (4096, 11))
         kernels = frozenset(device.kernels)
         return cls(kernels, device.kind == "emu", cases, device.kind, log_large or usual, heavy)
+
+    def to_json(self) -> dict[str, Any]:
+        """For whoever decodes the same bytes elsewhere."""
+        return {**asdict(self), "kernels": sorted(self.kernels)}
 
 
 class Batch(ABC):

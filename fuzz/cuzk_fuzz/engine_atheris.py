@@ -1,28 +1,28 @@
 """Campaigns driven by atheris: libFuzzer's mutations, with coverage of the decoders and of the file readers.
 
-atheris ends its process when it ends, so a campaign runs in a process of its own:
-``python -m cuzk_fuzz.engine_atheris CONFIG.json`` reads a campaign and writes its result beside it.
+Modules count only if they are imported while atheris instruments imports, so the worker's process imports this module
+before anything that it looks at, and a campaign whose corpus never grows fails. Where the native kernels were built
+with clang's ``fuzzer-no-link`` (docs/fuzzing.md), their edges count too.
 """
 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import subprocess
+import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cuzk_fuzz.engine import Budget, Result
+    from cuzk_fuzz.worker import Session
 
 #: Modules whose branches count as coverage.
 INSTRUMENTED = [
     "cuzk_fuzz.choices",
     "cuzk_fuzz.targets",
+    "cuzk.circuits.vanilla",
     "cuzk.formats",
     "cuzk.csr",
     "cuzk.keys",
@@ -31,6 +31,8 @@ INSTRUMENTED = [
 
 _MAX_BYTES = 1 << 16
 _SEEDS = 8
+#: Batches after which a corpus that did not grow means that no coverage is seen.
+_ENOUGH = 400
 
 
 def available() -> bool:
@@ -38,60 +40,69 @@ def available() -> bool:
     return importlib.util.find_spec("atheris") is not None
 
 
-def run(target: str, spec: str, seed: int, budget: Budget, corpus: Path | None, most_findings: int) -> Result:
-    """Run a campaign in a process of its own.
-
-    Raises:
-        RuntimeError: The process died; its last words are in the message.
-    """
-    from cuzk_fuzz.engine import Result
-
-    with tempfile.TemporaryDirectory(prefix="cuzk_fuzz_") as folder:
-        config, result = Path(folder, "campaign.json"), Path(folder, "result.json")
-        settings: dict[str, Any] = {
-            "target": target, "device": spec, "seed": seed, "seconds": budget.seconds, "cases": budget.cases,
-            "corpus": str(corpus or Path(folder, "corpus")), "most_findings": most_findings, "result": str(result),
-        }  # fmt: skip
-        config.write_text(json.dumps(settings))
-        command = [sys.executable, "-m", "cuzk_fuzz.engine_atheris", str(config)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if not result.exists():
-            raise RuntimeError(f"the fuzzing process ended with {done.returncode}:\n{done.stderr[-2000:]}")
-        return Result.from_json(json.loads(result.read_text()))
+def imported_too_early() -> list[str]:
+    """Modules that were imported before they could be instrumented; their branches would not count."""
+    return sorted(name for name in sys.modules if any(_inside(name, wanted) for wanted in INSTRUMENTED))
 
 
 def main(path: str) -> None:
-    """The process: fuzz until the budget is spent, write the result, end."""
+    """Fuzz until the budget is spent; the process ends here, as libFuzzer's loop has no other way out.
+
+    Raises:
+        RuntimeError: A module that should be instrumented was imported before.
+    """
     import atheris
 
-    config = json.loads(Path(path).read_text())
+    if early := imported_too_early():
+        raise RuntimeError(f"imported before they were instrumented: {', '.join(early)}")
     with atheris.instrument_imports(include=INSTRUMENTED):
-        from cuzk_fuzz import engine
-        from cuzk_fuzz.registry import get_target
-    target = get_target(config["target"])
-    campaign = engine.Campaign(
-        target, config["device"], seed=config["seed"], most_findings=config["most_findings"]
-    )
-    campaign.result.engine = "atheris"
-    corpus = Path(config["corpus"])
-    for _ in range(_SEEDS):  # inputs to start from: without them libFuzzer begins with empty ones
-        engine.save_to_corpus(corpus, campaign.guided())
-    budget = engine.Budget(config["seconds"], config["cases"])
-    started = time.monotonic()
-
-    def finish() -> None:
-        Path(config["result"]).write_text(json.dumps(campaign.result.to_json()))
-        sys.stdout.flush()
-        os._exit(0)  # libFuzzer offers no other way out of its loop
+        from cuzk_fuzz import corpus, engine, worker
+    settings = worker.Settings.load(Path(path))
+    session = worker.Session(settings)
+    signal.signal(signal.SIGTERM, session.stop)
+    folder = Path(settings.corpus or tempfile.mkdtemp(prefix="cuzk_fuzz_"))
+    for _ in range(
+        _SEEDS if not corpus.files_of(folder) else 0
+    ):  # without inputs libFuzzer begins with empty ones
+        corpus.save(folder, session.campaign.guided()[0])
+    before = len(corpus.files_of(folder))
 
     def one_input(data: bytes) -> None:
-        if campaign.is_over or budget.is_spent(started, campaign.result.cases):
-            finish()
-        campaign.run_bytes(data)
+        if session.is_over:
+            session.campaign.result.corpus_new = len(corpus.files_of(folder)) - before
+            session.finish()
+            _end(blind_reason(session))
+        try:
+            session.campaign.run_bytes(data)
+        except engine.DeviceLostError as error:
+            session.write("lost")
+            sys.stderr.write(f"{error}\n")
+            os._exit(worker.LOST)
+        session.after(data, is_new=False)  # libFuzzer itself keeps what is new
 
-    options = [f"-seed={config['seed'] + 1}", f"-max_len={_MAX_BYTES}", "-len_control=0", "-rss_limit_mb=0"]
-    atheris.Setup([sys.argv[0], *options, str(corpus)], one_input)
+    options = [f"-seed={settings.seed + 1}", f"-max_len={_MAX_BYTES}", "-len_control=0", "-rss_limit_mb=0"]
+    atheris.Setup([sys.argv[0], *options, str(folder)], one_input)
     atheris.Fuzz()
+
+
+def blind_reason(session: Session) -> str:
+    """Why a campaign saw no coverage, or nothing."""
+    result = session.campaign.result
+    if result.batches < _ENOUGH or result.corpus_new or result.findings:
+        return ""
+    return f"{result.target}: {result.batches} batches, and the corpus did not grow: no coverage is seen"
+
+
+def _end(reason: str) -> None:
+    if reason:
+        sys.stderr.write(reason + "\n")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1 if reason else 0)
+
+
+def _inside(name: str, package: str) -> bool:
+    return name == package or name.startswith(package + ".")
 
 
 if __name__ == "__main__":

@@ -103,10 +103,18 @@ class Finding:
 
     @property
     def bucket(self) -> str:
-        """Where duplicates of this finding gather: target, operation, subject, kind of device, kind of failure."""
-        spec = self.device.spec.partition(":")[0]
-        failure = self.outcome.error.partition(":")[0] if self.outcome.error else "difference"
-        return "-".join((self.batch.target, self.batch.op, self.batch.subject, spec, failure))
+        """Where duplicates of this finding gather, the same for all its inputs.
+
+        Target, operation and subject (which make the kernels), kind of device, settings of variants where they are not
+        the defaults, kind of failure, and for a difference what differs first, where the target can tell.
+        """
+        batch, outcome = self.batch, self.outcome
+        parts = [batch.target, batch.op, batch.subject, self.device.spec.partition(":")[0], batch.variant]
+        if outcome.error:
+            parts.append(outcome.error.partition(":")[0])
+        else:
+            parts += ["difference", batch.divergence(outcome.place[0]) if outcome.place else ""]
+        return "-".join(part for part in parts if part)
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from cuzk_oracles.registry import family
 
 from cuzk_fuzz.batch import Batch, Scope
 from cuzk_fuzz.choices import Choices
-from cuzk_fuzz.settings import HEAVY, setting_ids
+from cuzk_fuzz.settings import HEAVY, device_only, setting_ids
 from cuzk_fuzz.targets.batch_add import BatchAddBatch
 from cuzk_fuzz.targets.digits import DigitsBatch
 from cuzk_fuzz.targets.field import FieldBatch, Fp2Batch
@@ -68,6 +68,9 @@ class Target:
         )
 
 
+#: Classes that only a device with room for them can draw.
+DEVICE_ONLY = frozenset({"S.2^20+1", "S.2GiB"}) | device_only()
+
 _LARGE = {
     "S.2^20+1": "sizes beyond a batch belong to campaigns on a GPU and to the tests of large sizes",
     "S.2GiB": "more than 2 GiB belong to campaigns on a GPU",
@@ -118,7 +121,8 @@ TARGETS: dict[str, Target] = {
             "groth16",
             ProofBatch,
             ("groth16",),
-            {**HEAVY, "K.reject.*": "refused by witness and blinding; covered by msm",
+            {**HEAVY, **dict.fromkeys(device_only(), "needs a GPU: see `cuzk variants`"),
+             "K.reject.*": "refused by witness and blinding; covered by msm",
              **{f"K.{name}": "a distribution of a whole vector; covered by msm"
                 for name in ("all_equal", "one_bucket", "bits_*", "uniform", "edges")}},
             own_ids=setting_ids(),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from cuzk_fuzz.engine import Result
 from cuzk_fuzz.registry import TARGETS
@@ -45,24 +43,3 @@ def class_lines(hits: Mapping[str, int], width: int = 100) -> list[str]:
             line = ""
         line = f"{line}   {cell}" if line else cell
     return [*lines, line] if line else lines
-
-
-def markdown(results: Sequence[Mapping[str, Any]]) -> str:
-    """A page from the JSON of campaigns: throughput, class coverage, findings by bucket."""
-    lines = ["# Fuzzing report", "", "| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
-    hits: dict[str, Counter[str]] = {}
-    findings: dict[str, list[Mapping[str, Any]]] = {}
-    for data in results:
-        result = Result.from_json(data)
-        lines.append("| " + " | ".join(result_row(result)) + " |")
-        hits.setdefault(result.target, Counter()).update(result.hits)
-        for finding in data["findings"]:
-            findings.setdefault(finding["bucket"], []).append(finding)
-    lines += ["", "## Edge classes", "", "| target | id | hits |", "|---|---|---|"]
-    for target, counted in hits.items():
-        for edge_id in sorted(TARGETS[target].required | set(counted)):
-            lines.append(f"| {target} | {edge_id} | {counted[edge_id]:,} |")
-    lines += ["", "## Findings", ""]
-    for bucket, found in sorted(findings.items()):
-        lines.append(f"- **{bucket}** ({len(found)}): {found[0]['what']}; `{found[0]['replay']}`")
-    return "\n".join(lines if findings else [*lines, "None."]) + "\n"

@@ -16,6 +16,10 @@ from cuzk_fuzz.choices import Choices
 HEAVY: Mapping[str, str] = {
     "V.D4=19": "2^18 buckets a window: drawn by heavy campaigns (nightly) and on a GPU",
     "V.D4=2[0-4]": "2^19 buckets a window and more: drawn by heavy campaigns (nightly) and on a GPU",
+    "V.D4=largest": "as D4=24: drawn by heavy campaigns (nightly) and on a GPU",
+    "V.D4=autotuned": "measures windows for seconds: drawn by heavy campaigns (nightly) and on a GPU",
+    "V.C1=[5-9]": "calls of more circuits than a batch of the target has: drawn by heavy campaigns (nightly)",
+    "V.C1=[1-3][0-9]": "calls of more circuits than a batch of the target has: drawn by heavy campaigns (nightly)",
 }
 
 #: Values that the emulator, hundreds of times slower than the cpu, leaves to the other devices.
@@ -39,24 +43,46 @@ def is_heavy(edge_id: str) -> bool:
     return any(fnmatchcase(edge_id, pattern) for pattern in HEAVY)
 
 
+def device_only() -> frozenset[str]:
+    """Values that neither of the host's devices can take."""
+    return frozenset(
+        setting_id(row.id, value)
+        for row in VARIANTS.values()
+        for value in row.values
+        if value not in {*row.possible("cpu"), *row.possible("emu")}
+    )
+
+
 def values_on(device: str, *, heavy: bool) -> dict[str, list[str]]:
-    """Values by variant that can be chosen on a kind of device; the default comes first."""
+    """Values by variant that can be chosen on a kind of device; the default there comes first."""
+
+    def affordable(edge_id: str) -> bool:
+        if device == "emu" and fnmatchcase(edge_id, _SLOW_ON_EMU):
+            return False
+        return heavy or not is_heavy(edge_id)
+
     found = {}
     for row in VARIANTS.values():
-        if device in row.devices:
-            others = [
-                v for v in row.values if v != row.default and (heavy or not is_heavy(setting_id(row.id, v)))
-            ]
-            found[row.id] = [row.default, *others]
+        default = row.default_for(device)
+        others = [v for v in row.possible(device) if v != default and affordable(setting_id(row.id, v))]
+        found[row.id] = [default, *others]
     return found
 
 
 def draw_settings(choices: Choices, device: str, *, heavy: bool = False) -> Settings:
-    """One value of every variant; those that were hit least come up most."""
-    drawn = []
-    for variant, values in values_on(device, heavy=heavy).items():
-        drawn.append((variant, choices.pick_class({setting_id(variant, value): [value] for value in values})))
-    return tuple(drawn)
+    """One value of every variant that acts beside the others; those that were hit least come up most."""
+    values = values_on(device, heavy=heavy)
+    drawn: dict[str, str] = {}
+    for row in sorted(VARIANTS.values(), key=lambda row: row.only_with is not None):
+        if row.only_with is None or drawn.get(row.only_with[0]) == row.only_with[1]:
+            ids = {setting_id(row.id, value): [value] for value in values[row.id]}
+            drawn[row.id] = choices.pick_class(ids)
+    return tuple(drawn.items())
+
+
+def chosen(settings: Settings, device: str) -> Settings:
+    """Settings that are not the defaults of a kind of device."""
+    return tuple((name, value) for name, value in settings if value != VARIANTS[name].default_for(device))
 
 
 def covering_array(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cuzk_fuzz.devices import Opener, open_choice
-from cuzk_fuzz.engine import Budget, Campaign, Result, run_campaign
+from cuzk_fuzz.engine import Budget, Campaign, Result, demand_comparisons, run_campaign
 from cuzk_fuzz.registry import Target
 
 DEVICES = ("cpu", "emu")
@@ -73,6 +73,9 @@ def smoke(
         devices: Where.
         opener: Opens devices.
         progress: Called after every campaign.
+
+    Raises:
+        BlindHarnessError: A comparison that sees nothing, or a device on which nothing was compared.
     """
     started = time.monotonic()
     groups = [
@@ -94,6 +97,7 @@ def smoke(
         for campaign in campaigns:
             report.results.append(campaign.result)
             progress(campaign.result)
+    demand_comparisons(report.results)
     report.seconds = time.monotonic() - started
     return report
 

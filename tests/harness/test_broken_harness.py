@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuzk_fuzz import cli
+from cuzk_fuzz import cli, commands
 from cuzk_fuzz.batch import mismatches
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.engine import BlindHarnessError
@@ -50,7 +50,7 @@ def test_a_removed_comparison_is_noticed(
     monkeypatch.setattr("cuzk_fuzz.engine.mismatches", comparison)
     with pytest.raises(BlindHarnessError, match="goes unnoticed"):
         _smoke("field")
-    assert cli.main(["smoke", "--seconds", "0.2", "--target", "field"]) == cli.FOUND
+    assert cli.main(["smoke", "--seconds", "0.2", "--target", "field"]) == commands.FOUND
 
 
 def _field_ignores(monkeypatch: pytest.MonkeyPatch) -> None:

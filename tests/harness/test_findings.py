@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cuzk_fuzz import cli, devices
+from cuzk_fuzz import cli, commands, devices
 from cuzk_fuzz.batch import Scope
 from cuzk_fuzz.choices import Choices, Guided
+from cuzk_fuzz.faults import FaultyDevice, flip
 from cuzk_fuzz.findings import Finding, check, load
 from cuzk_fuzz.registry import TARGETS
 from cuzk_fuzz.shrink import minimise
@@ -27,7 +28,7 @@ from cuzk_oracles.params import BN254_R
 from cuzk.device import Device, get_device
 from cuzk.device.host import CpuDevice
 from cuzk.limbs import limbs_to_ints
-from tests.harness.support import FaultyDevice, campaign_on, flip
+from tests.harness.support import campaign_on
 
 MONT_R = 1 << 256
 
@@ -143,36 +144,39 @@ def test_exit_codes_and_files(
         "--json",
         str(data),
     ]
-    assert cli.main(run) == cli.DONE
+    assert cli.main(run) == commands.DONE
     assert json.loads(data.read_text())["cases"] >= 20
     assert "P.infinity" in capsys.readouterr().out
     faulty = FaultyDevice("batch_add", flip("partials"))
     _use(monkeypatch, faulty)
-    assert cli.main(run) == cli.FOUND
+    assert cli.main(run) == commands.FOUND
     (path,) = out.glob("batch_add-*.json")
     assert f"python -m cuzk_fuzz replay {path}" in path.read_text()
-    assert cli.main(["replay", str(path)]) == cli.FOUND
-    assert cli.main(["minimise", str(path), "--seconds", "5", "--out", str(tmp_path / "small")]) == cli.FOUND
+    assert cli.main(["replay", str(path)]) == commands.FOUND
+    assert (
+        cli.main(["minimise", str(path), "--seconds", "5", "--out", str(tmp_path / "small")])
+        == commands.FOUND
+    )
     (small,) = (tmp_path / "small").glob("*.json")
     assert load(small).batch.size <= load(path).batch.size
     report = tmp_path / "report.md"
-    assert cli.main(["report", str(data), "--out", str(report)]) == cli.FOUND
+    assert cli.main(["report", str(data), "--out", str(report)]) == commands.FOUND
     assert "**batch_add-batch_add-" in report.read_text()
     _use(monkeypatch, get_device("cpu"))
-    assert cli.main(["replay", str(path)]) == cli.DONE
+    assert cli.main(["replay", str(path)]) == commands.DONE
 
 
 def test_bad_input_has_its_exit_code(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     broken = tmp_path / "broken.json"
     for text in ("{", "[]", '{"format": 99}', '{"format": 1}'):
         broken.write_text(text)
-        assert cli.main(["replay", str(broken)]) == cli.USAGE
-    assert cli.main(["replay", str(tmp_path / "absent.json")]) == cli.USAGE
-    assert cli.main(["run", "field", "--device", "tpu", "--engine", "generator"]) == cli.BROKEN
+        assert cli.main(["replay", str(broken)]) == commands.USAGE
+    assert cli.main(["replay", str(tmp_path / "absent.json")]) == commands.USAGE
+    assert cli.main(["run", "field", "--device", "tpu", "--engine", "generator"]) == commands.BROKEN
     assert "unknown device" in capsys.readouterr().out
     with pytest.raises(SystemExit) as stop:
         cli.main(["run", "nothing"])
-    assert stop.value.code == cli.USAGE
+    assert stop.value.code == commands.USAGE
 
 
 def test_the_test_of_a_finding_fails_until_the_fault_is_gone(
@@ -197,8 +201,8 @@ def test_the_test_of_a_finding_fails_until_the_fault_is_gone(
 def test_a_corpus_keeps_what_was_new_and_is_run_again(tmp_path: Path) -> None:
     corpus, data = tmp_path / "corpus", tmp_path / "run.json"
     run = ["run", "point", "--engine", "generator", "--corpus", str(corpus), "--json", str(data)]
-    assert cli.main([*run, "--cases", "300"]) == cli.DONE
+    assert cli.main([*run, "--cases", "300"]) == commands.DONE
     kept = len(list(corpus.iterdir()))
     assert kept
-    assert cli.main([*run, "--cases", "1"]) == cli.DONE
+    assert cli.main([*run, "--cases", "1"]) == commands.DONE
     assert json.loads(data.read_text())["batches"] >= kept

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cuzk_fuzz import cli
+from cuzk_fuzz import cli, commands
 from cuzk_fuzz.mutation.build import KERNELS
 from cuzk_fuzz.mutation.equivalents import Equivalent, find, load_equivalents, stale
 from cuzk_fuzz.mutation.operators import Mutant, code_only, mutants_of
@@ -151,7 +151,8 @@ def test_the_score_counts_what_it_says() -> None:
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "code"), [(("killed", "equivalent"), cli.DONE), (("killed", "survived"), cli.FOUND)]
+    ("verdicts", "code"),
+    [(("killed", "equivalent"), commands.DONE), (("killed", "survived"), commands.FOUND)],
 )
 def test_a_survivor_fails_the_command(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], verdicts: tuple[str, ...], code: int
@@ -165,4 +166,4 @@ def test_a_stale_entry_fails_the_command(monkeypatch: pytest.MonkeyPatch) -> Non
     entry = Equivalent("field.cuh", "gone", "gone too", "it was right once upon a time")
     monkeypatch.setattr("cuzk_fuzz.mutation.command.load_equivalents", lambda: [entry])
     monkeypatch.setattr("cuzk_fuzz.mutation.command.score_headers", lambda *a, **k: _score("killed"))
-    assert cli.main(["mutants"]) == cli.FOUND
+    assert cli.main(["mutants"]) == commands.FOUND

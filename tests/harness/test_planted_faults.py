@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cuzk_fuzz.faults import Action, FaultyDevice, flip
 from cuzk_fuzz.findings import Finding, check
 from cuzk_fuzz.registry import TARGETS
 from cuzk_oracles import fields, fp2, msm, ntt, pieces, spmv, vec
 
 from cuzk.device import get_device
-from tests.harness.support import Fault, FaultyDevice, campaign_on, flip
+from tests.harness.support import campaign_on
 
 #: Target, kernel that goes wrong, output that it spoils.
 SPOILED = (
@@ -86,7 +87,7 @@ def _crash(args: dict[str, Any]) -> None:
 
 
 def test_an_error_of_the_device_is_a_finding() -> None:
-    fault: Fault = _crash
+    fault: Action = _crash
     (finding,) = campaign_on(FaultyDevice("batch_add", fault), "batch_add", 40).findings
     assert finding.outcome.error == "RuntimeError: the driver is gone"
     assert finding.bucket.endswith("RuntimeError")

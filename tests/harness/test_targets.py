@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
-from cuzk_fuzz import cli, engine_atheris
+from cuzk_fuzz import cli, commands, engine_atheris
 from cuzk_fuzz.choices import Choices, Guided
 from cuzk_fuzz.classes import row_ids, scalar_hits, size_ids
 from cuzk_fuzz.devices import rotation
@@ -129,7 +129,7 @@ def test_a_smoke_that_misses_a_class_fails() -> None:
 def test_atheris_runs_where_it_is_installed(tmp_path: Path) -> None:
     data = tmp_path / "run.json"
     code = cli.main(["run", "readers", "--cases", "100", "--engine", "auto", "--json", str(data)])
-    assert code == cli.DONE
+    assert code == commands.DONE
     result = json.loads(data.read_text())
     assert result["engine"] == ("atheris" if engine_atheris.available() else "generator")
     assert result["cases"] >= 100

@@ -19,12 +19,11 @@ from cuzk.errors import SecurityWarning
 from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
 from cuzk.limbs import fr_from_ints, points_from_ints
 from cuzk.relation import R1CS
-from cuzk.variants import VARIANTS
 from cuzk.witness import Witness
 from cuzk_fuzz.batch import Batch, Rows, Scope
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import row_ids, scalar_groups, scalar_hits, single_hits
-from cuzk_fuzz.settings import Settings, draw_settings, setting_id
+from cuzk_fuzz.settings import Settings, chosen, draw_settings, setting_id
 from cuzk_fuzz.subjects import CURVES
 
 _WINDOW = 8  # of class K, from which blinding and secrets are drawn
@@ -42,6 +41,7 @@ class ProofBatch(Batch):
         roots: Whose roots of unity.
         blinding: r and s.
         settings: (variant, value) of the optimisation variants.
+        circuits: Proofs in the batch, all of one witness, with the blinding's halves in turn.
     """
 
     target: ClassVar[str] = "groth16"
@@ -52,6 +52,7 @@ class ProofBatch(Batch):
     roots: Literal["snarkjs", "bellman"]
     blinding: tuple[int, int]
     settings: Settings = ()
+    circuits: int = 1
     op: str = "prove"
 
     @classmethod
@@ -68,7 +69,8 @@ class ProofBatch(Batch):
         roots: Literal["snarkjs", "bellman"] = choices.pick(("snarkjs", "bellman"))
         blinding = choices.pick_class(singles), choices.pick_class(singles)
         settings = draw_settings(choices, scope.device, heavy=scope.heavy) if curve.name == "toy" else ()
-        return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding, settings)
+        circuits = choices.pick((1, 1, 2, 3))
+        return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding, settings, circuits)
 
     @property
     def curve(self) -> Curve:
@@ -91,9 +93,8 @@ class ProofBatch(Batch):
     def _secrets(self) -> oracle.Toxic:
         """Secrets of a set-up that does not refuse them: tau outside the domain, which a toy field cannot ignore."""
         r, seed = self.curve.r, self.seed
-        n = (
-            2 << (self.shape[0] + self.shape[1]).bit_length()
-        )  # bases at the odd points lie in the double domain
+        # Bases at the odd points lie in the double domain.
+        n = 2 << (self.shape[0] + self.shape[1]).bit_length()
         while pow((secrets := samples.random_secret(seed, r, 5))[0], n, r) == 1:
             seed += 1
         return oracle.Toxic(*secrets)
@@ -108,20 +109,33 @@ class ProofBatch(Batch):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SecurityWarning)
             key = setup(r1cs, device, toxic_waste=waste, h_form=self.h_form, root_convention=self.roots)
-            blinding = Blinding.insecure(curve, *self.blinding)
+            blindings = [Blinding.insecure(curve, *pair) for pair in self._blindings()]
         witness = Witness.from_ints(curve, w)
-        proof = Prover(key, device, variants=dict(self.settings)).prove(
-            witness, blinding=blinding, self_check=False
+        prover = Prover(
+            key, device, variants=dict(self.settings), circuit=r1cs if self._needs_circuit else None
         )
-        return _row(curve, proof.to_ints())
+        proofs = prover.prove_batch([witness] * self.circuits, blindings=blindings, self_check=False)
+        return np.concatenate([_row(curve, proof.to_ints()) for proof in proofs], axis=1)
+
+    def _blindings(self) -> list[tuple[int, int]]:
+        r, s = self.blinding
+        return [(r, s), (s, r), (r, r)][: self.circuits]
+
+    @property
+    def _needs_circuit(self) -> bool:
+        """Synthesis by other means than the key's matrices works on the circuit."""
+        return dict(self.settings).get("P5", "pce") != "pce"
 
     def expected(self) -> Rows:
         """From the secrets, without key, transform or sum."""
         system, w = self._system()
-        proof = trapdoor.expected_proof(
-            params.get_params(self.subject), system, self._secrets(), w, *self.blinding, self.roots
-        )
-        return _row(self.curve, (proof.a, proof.b, proof.c))
+        rows = []
+        for pair in self._blindings():
+            proof = trapdoor.expected_proof(
+                params.get_params(self.subject), system, self._secrets(), w, *pair, self.roots
+            )
+            rows.append(_row(self.curve, (proof.a, proof.b, proof.c)))
+        return np.concatenate(rows, axis=1)
 
     def classes(self) -> Counter[str]:
         """Ids of the circuit's rows, and of the blinding and the witness."""
@@ -140,22 +154,19 @@ class ProofBatch(Batch):
 
     @property
     def size(self) -> tuple[int, ...]:
-        """Rows and variables, then bits of the blinding, then settings other than the defaults."""
-        return sum(self.shape), sum(v.bit_count() for v in self.blinding), len(self.chosen)
-
-    @property
-    def chosen(self) -> Settings:
-        """Settings that are not the defaults."""
-        return tuple((name, value) for name, value in self.settings if value != VARIANTS[name].default)
+        """Rows and variables, then bits of the blinding, then settings."""
+        return sum(self.shape), sum(v.bit_count() for v in self.blinding), len(self.settings), self.circuits
 
     @property
     def variant(self) -> str:
         """As buckets name it."""
-        return ",".join(f"{name}={value}" for name, value in self.chosen)
+        return ",".join(f"{name}={value}" for name, value in chosen(self.settings, "cpu"))
 
     def divergence(self, element: int) -> str:
         """Which element of the proof."""
-        a, b = self.curve.g1.affine_bytes // 8, self.curve.g2.affine_bytes // 8
+        degree = self.curve.fp.limbs
+        a, b = self.curve.g1.affine_bytes // 8 // degree, self.curve.g2.affine_bytes // 8 // degree
+        element %= 2 * a + b
         return "A" if element < a else "B" if element < a + b else "C"
 
     def smaller(self) -> Iterator[Self]:
@@ -168,6 +179,8 @@ class ProofBatch(Batch):
                 yield replace(self, shape=shape)
         for blinding in ((0, 0), (0, self.blinding[1]), (self.blinding[0], 0), (1, 0), (0, 1)):
             yield replace(self, blinding=blinding)
+        if self.circuits > 1:
+            yield replace(self, circuits=1)
         for i in range(len(self.settings)):
             yield replace(self, settings=(*self.settings[:i], *self.settings[i + 1 :]))
 
@@ -176,6 +189,7 @@ class ProofBatch(Batch):
         return {
             "target": self.target, "subject": self.subject, "op": self.op,
             "h_form": self.h_form, "roots": self.roots, "variants": dict(self.settings),
+            "circuits": self.circuits,
             "inputs": {
                 "seed": self.seed, "constraints": self.shape[0], "public": self.shape[1],
                 "private": self.shape[2], "blinding": [hex(v) for v in self.blinding],
@@ -190,8 +204,9 @@ class ProofBatch(Batch):
         shape = (x["constraints"], x["public"], x["private"])
         settings = tuple(data.get("variants", {}).items())
         return cls(
-            data["subject"], x["seed"], shape, data["h_form"], data["roots"], (r_blind, s_blind), settings
-        )
+            data["subject"], x["seed"], shape, data["h_form"], data["roots"], (r_blind, s_blind), settings,
+            data.get("circuits", 1),  # findings from before there were batches lack them
+        )  # fmt: skip
 
 
 def _matrix(curve: Curve, num_columns: int, rows: list[list[tuple[int, int]]]) -> CsrMatrix:
