@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuzk.cli.bench_synth import ACTING, bench_synth
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import DeviceOption, JsonOption, VariantOption, check_device_name, open_device
 from cuzk.cli.output import note, print_json, print_table, table
@@ -26,6 +27,7 @@ EXAMPLES = epilog(
     "cuzk bench msm --size 2^10 --size 2^12 --device cpu",
     "cuzk bench ntt --curve bn254 --size 2^10 --repeats 3 --json",
     "cuzk bench prove --size 2^10 --variant M2=none",
+    "cuzk bench synth sha256:compression --variant A3=on",
     note="Wall-clock time from launch to the end of the last kernel, after one run to warm up; copies of the "
     "inputs are not in it. Spread is the distance of the quartiles over the median.",
 )
@@ -38,6 +40,7 @@ class Kind(StrEnum):
     MSM = "msm"
     FIELD = "field"
     BATCH_ADD = "batch-add"
+    SYNTH = "synth"
     PROVE = "prove"
 
 
@@ -56,23 +59,37 @@ class GroupName(StrEnum):
 
 
 #: Variants that act in each kind; naming another would change nothing and is refused. In proofs all act.
-_VARIANTS = {Kind.MSM: {"D4", "M1"}, Kind.BATCH_ADD: {"D2", "M1"}, Kind.NTT: {"N1"}}
+_VARIANTS = {Kind.MSM: {"D4", "M1"}, Kind.BATCH_ADD: {"D2", "M1"}, Kind.NTT: {"N1"}, Kind.SYNTH: ACTING}
 _SIZE = re.compile(r"2\^(\d{1,2})|(\d{1,10})")
 _MAX_SIZE = 1 << 26
 _MAX_REPEATS = 1000
 
 
 def bench(
-    kind: Annotated[Kind, typer.Argument(metavar="ntt|msm|field|batch-add|prove", help="What to time.")],
+    kind: Annotated[
+        Kind, typer.Argument(metavar="ntt|msm|field|batch-add|synth|prove", help="What to time.")
+    ],
+    circuit: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[CIRCUIT]", help="For synth: a built-in circuit or a .r1cs file.", show_default=False
+        ),
+    ] = None,
     size: Annotated[
         list[str] | None,
-        typer.Option("--size", metavar="N|2^K", help="Elements, points or constraints; may be repeated."),
+        typer.Option(
+            "--size", "--rows", metavar="N|2^K", help="Elements, points or constraints; may be repeated."
+        ),
     ] = None,
     device: DeviceOption = "auto",
     curve: Annotated[CurveName, typer.Option("--curve", help="Curve.")] = CurveName.BLS12_381,
     group: Annotated[GroupName, typer.Option("--group", help="Group, for msm and batch-add.")] = GroupName.G1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Timed runs.")] = 5,
     variant: VariantOption = None,
+    callgrind: Annotated[
+        bool,
+        typer.Option("--callgrind", help="For synth: count instructions under valgrind instead of timing."),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Time an operation: median and spread of several runs."""
@@ -88,6 +105,13 @@ def bench(
     from cuzk.curves import get_curve
 
     chosen = get_curve(curve.value)
+    if kind is Kind.SYNTH:
+        bench_synth(circuit, sizes, chosen, variants, repeats, callgrind=callgrind, as_json=as_json)
+        return
+    if circuit is not None or callgrind:
+        raise InputError(
+            f"{circuit or '--callgrind'} with bench {kind.value}", remedy="it is for `cuzk bench synth` alone"
+        )
     opened = open_device(device)
     results = []
     for n in sizes or default_sizes(kind.value, opened.kind):

@@ -38,6 +38,15 @@ class Callgrind:
         self._words[0], self._words[1] = code, argument
         return int(self._call(ctypes.addressof(self._words)))
 
+    def start(self) -> None:
+        """Count from here on, from zero."""
+        self.request(_START)
+        self.request(_ZERO)
+
+    def stop(self) -> None:
+        """Count no more, and run faster."""
+        self.request(_STOP)
+
     def dump(self, label: str) -> None:
         """Have the counts since the last dump written under a label."""
         text = ctypes.create_string_buffer(label.encode())
@@ -60,8 +69,7 @@ class Edges:
     def begin(self) -> None:
         """Count from here on."""
         self._counting = True
-        self._callgrind.request(_START)
-        self._callgrind.request(_ZERO)
+        self._callgrind.start()
 
     def started(self, phase: str) -> None:
         """A phase begins: what ran so far belongs to the one around it."""
@@ -108,7 +116,7 @@ def main() -> None:
     prover = Prover(key, device, recorder=Recorder([edges]))
     edges.begin()
     prover.prove(witness, blinding=Blinding(7, 11), self_check=False)
-    callgrind.request(_STOP)
+    callgrind.stop()
 
 
 if __name__ == "__main__":
