@@ -14,6 +14,7 @@ File                 Read                         Write
 .ptau                load_ptau -> PowersOfTau
 cuzk key             load_cuzk_key -> ProvingKey  save_cuzk_key
 cuzk key in memory   cuzk_key_from_bytes          cuzk_key_to_bytes
+compiled circuit     load_pce -> CompiledCircuit  save_pce, cached_circuit
 any proving key      load_key -> ProvingKey
 any verifying key    load_verifying_key
 verification key     load_vkey -> VerifyingKey    save_vkey
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     )
     from cuzk.formats.params import load_params, load_vk
     from cuzk.formats.params_write import save_params, save_vk
+    from cuzk.formats.pce import PceInfo, cached_circuit, code_digest, load_pce, save_pce
     from cuzk.formats.proof_bytes import decode_point, encode_point
     from cuzk.formats.proof_encodings import (
         PROOF_ENCODINGS,
@@ -72,8 +74,11 @@ if TYPE_CHECKING:
 __all__ = [
     "PROOF_ENCODINGS",
     "FileInfo",
+    "PceInfo",
     "ProofEncoding",
     "atomic_write",
+    "cached_circuit",
+    "code_digest",
     "cuzk_key_from_bytes",
     "cuzk_key_to_bytes",
     "decode_point",
@@ -85,6 +90,7 @@ __all__ = [
     "load_cuzk_key",
     "load_key",
     "load_params",
+    "load_pce",
     "load_proof",
     "load_ptau",
     "load_public",
@@ -103,6 +109,7 @@ __all__ = [
     "read_ceremony",
     "save_cuzk_key",
     "save_params",
+    "save_pce",
     "save_proof",
     "save_public",
     "save_r1cs",
@@ -144,6 +151,13 @@ _HOMES: dict[str, tuple[str, ...]] = {
     "params_write": (
         "save_params",
         "save_vk",
+    ),
+    "pce": (
+        "PceInfo",
+        "cached_circuit",
+        "code_digest",
+        "load_pce",
+        "save_pce",
     ),
     "proof_bytes": (
         "decode_point",

@@ -296,6 +296,22 @@ def _describe_cuzk_key(path: PathLike) -> Described:
     return _describe_key(load_cuzk_key(path, verify="all"))
 
 
+def _describe_pce(path: PathLike) -> Described:
+    from cuzk.formats.pce import load_pce
+
+    circuit, info = load_pce(path)
+    return circuit.curve.name, {
+        "circuit": info.circuit,
+        "constraints": circuit.num_rows,
+        "variables": circuit.num_variables,
+        "public": circuit.num_inputs - 1,
+        "hints": circuit.num_hints,
+        "pieces": len(circuit.pieces),
+        "instances": sum(len(piece.instances) for piece in circuit.pieces),
+        "made by code": info.code,
+    }
+
+
 def _describe_proof_json(path: PathLike) -> Described:
     from cuzk.formats.json_proof import parse_proof
 
@@ -308,6 +324,7 @@ _DESCRIBE: dict[str, Callable[[PathLike], Described]] = {
     "zkey": _describe_zkey,
     "ptau": _describe_ptau,
     "cuzk_key": _describe_cuzk_key,
+    "pce": _describe_pce,
     "params": _describe_params,
     "bellman_vk": _describe_bellman_vk,
     "vkey_json": _describe_vkey,

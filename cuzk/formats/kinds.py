@@ -15,6 +15,7 @@ KINDS = {
     "zkey": "proving key (snarkjs .zkey)",
     "ptau": "powers of tau (snarkjs .ptau)",
     "cuzk_key": "proving key (cuzk)",
+    "pce": "compiled circuit (cuzk .pce)",
     "params": "proving key (bellperson .params)",
     "bellman_vk": "verification key (bellperson .vk)",
     "vkey_json": "verification key (snarkjs JSON)",
@@ -25,6 +26,7 @@ KINDS = {
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _STARTS = {
     b"r1cs": "r1cs", b"wtns": "wtns", b"zkey": "zkey", b"ptau": "ptau", b"cuzk-key": "cuzk_key",
+    b"cuzk-pce": "pce",
 }  # fmt: skip
 _OTHERS = {
     b"\x7fELF": "a program",

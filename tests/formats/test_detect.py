@@ -27,6 +27,7 @@ from cuzk.formats import (
 from cuzk.formats.kinds import KINDS
 from cuzk.proof import Proof
 from tests.formats.builders import Save, container, r1cs_sections, wtns_sections, zkey_bytes
+from tests.formats.pce_builder import saved_pce
 from tests.formats.ptau_builder import Secrets, ptau_bytes
 from tests.formats.test_params import PARTS
 from tests.formats.test_params import file_bytes as params_file
@@ -40,6 +41,8 @@ def example(kind: str, save: Save, tmp_path: Path) -> Path:
         path = tmp_path / "key"
         save_cuzk_key(path, load_zkey(save(zkey_bytes(BN))))
         return path
+    if kind == "pce":
+        return saved_pce(tmp_path)
     content: dict[str, Callable[[], bytes]] = {
         "r1cs": lambda: container(b"r1cs", 1, r1cs_sections(BN)),
         "wtns": lambda: container(b"wtns", 2, wtns_sections(BN, [1, 15, 3, 0])),
@@ -68,6 +71,7 @@ EXPECTED: dict[str, tuple[str | None, dict[str, object]]] = {
         {"constraints": 1, "public": 1, "h form": "odd_lagrange", "matrix C": "no", "contributions": 1},
     ),
     "cuzk_key": ("bn254", {"constraints": 1, "variables": 4, "root convention": "snarkjs"}),
+    "pce": ("toy", {"circuit": "an example", "constraints": 7, "hints": 3, "pieces": 2, "instances": 4}),
     "ptau": ("bls12_381", {"power": 2, "prepared for phase 2": "no"}),
     "params": ("bls12_381", {"public": 2, "private variables": 4, "points in h_query": 7}),
     "bellman_vk": ("bls12_381", {"public": 2}),
