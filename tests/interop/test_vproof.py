@@ -15,7 +15,7 @@ import pytest
 
 from cuzk.circuits.vanilla.post import PostProof
 from cuzk.circuits.vanilla.post_files import write_post
-from cuzk.circuits.vanilla.shapes import WINDOW_CHALLENGES, sector_shape
+from cuzk.circuits.vanilla.shapes import WINDOW_CHALLENGES, WINNING_CHALLENGES, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_post
 from tests.interop.vproof import SEALED_PREFIX, comm_r_of_cid, main
 
@@ -50,7 +50,20 @@ def test_a_proof_that_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str], 
     proof = _proof()
     data = write_post(proof, as_json=as_json)
     assert _run(tmp_path, data) == _run(tmp_path, data, _public(proof)) == 0
-    assert capsys.readouterr().out.count("holds\n") == 2
+    out = capsys.readouterr().out
+    assert out.count("holds\n") == out.count("witness of window-post:2KiB:1: 11076 values, 11 public") == 2
+
+
+def test_a_winning_post_and_other_shapes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shape = sector_shape("4KiB")
+    winning = synthetic_post(shape, 3, _RANDOMNESS, challenges=WINNING_CHALLENGES)
+    assert _run(tmp_path, write_post(winning)) == 0
+    assert "witness of winning-post:4KiB" in capsys.readouterr().out
+    assert _run(tmp_path, write_post(synthetic_post(shape, 3, _RANDOMNESS, challenges=3))) == 2
+    assert "3 openings of sector number 3" in capsys.readouterr().err
+    twice = synthetic_post(shape, 3, _RANDOMNESS, challenges=WINDOW_CHALLENGES, sectors=2)
+    assert _run(tmp_path, write_post(twice)) == 1
+    assert "no circuit is for such sectors" in capsys.readouterr().out
 
 
 def test_what_does_not_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

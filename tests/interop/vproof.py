@@ -1,10 +1,11 @@
-"""Check a vanilla PoSt proof that another program wrote: every path, the commitment, the challenges.
+"""Check a vanilla PoSt proof that another program wrote: every path, the commitment, the challenges, the circuit.
 
     python -m tests.interop.vproof FILE [--public FILE]
 
 FILE is one sector's proof in bincode or JSON, as Filecoin's own programs write them. The public file is the JSON of
 Go's WindowPoStVerifyInfo: the randomness, and each sector's number and sealed CID. Without it the challenged leaves
-and the commitment on chain are not known, and only the proof itself is checked.
+and the commitment on chain are not known, and only the proof itself is checked. A proof that holds is then made the
+witness of one sector's circuit: every row has to hold, and the public inputs have to be the commitment and the leaves.
 
 Exit status: 0 it holds; 1 it does not; 2 a file does not parse.
 """
@@ -19,11 +20,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cuzk.circuits.catalogue import find_circuit
 from cuzk.circuits.vanilla.domain import from_bytes
-from cuzk.circuits.vanilla.post import PostProof, faults_of_post, post_challenges
+from cuzk.circuits.vanilla.post import PostProof, faults_of_post, post_challenges, post_public_inputs
 from cuzk.circuits.vanilla.post_files import read_post
-from cuzk.circuits.vanilla.shapes import WINDOW_CHALLENGES, SectorShape, sector_shape
+from cuzk.circuits.vanilla.shapes import (
+    SECTOR_SHAPES,
+    WINDOW_CHALLENGES,
+    WINNING_CHALLENGES,
+    SectorShape,
+    sector_shape,
+)
 from cuzk.errors import FormatError, InputError
+from tests.circuits.witnesses import compiled_witness
 
 #: CID version 1, codec fil-commitment-sealed, multihash poseidon-bls12_381-a2-fc1 of 32 bytes.
 SEALED_PREFIX = bytes.fromhex("0182e20381e80220")
@@ -74,6 +83,39 @@ def public_faults(proof: PostProof, info: dict[str, Any]) -> list[str]:
     return faults + faults_of_post(proof, leaves)
 
 
+def circuit_faults(proof: PostProof, data: bytes) -> list[str]:
+    """What in the circuit's witness of a proof that holds contradicts it.
+
+    Args:
+        proof: Of one sector of a known size.
+        data: Its file.
+    """
+    first = proof.sectors[0].inclusion_proofs
+    fitting = [
+        shape
+        for shape in SECTOR_SHAPES.values()
+        if shape.tree.arities(shape.num_nodes) == tuple(len(each.siblings) + 1 for each in first[0].path)
+    ]
+    if not fitting or len(proof.sectors) != 1:
+        return ["no circuit is for such sectors"]
+    is_winning = len(first) == WINNING_CHALLENGES
+    name = f"winning-post:{fitting[0].name}" if is_winning else f"window-post:{fitting[0].name}:1"
+    circuit = find_circuit(name)
+    if circuit.hints is None:
+        return [f"{name} takes no vanilla proofs"]
+    inputs, row, witness = compiled_witness(name, circuit.hints(data, None, 0))
+    per_sector = 1 if is_winning else WINDOW_CHALLENGES
+    leaves = [opening.index for opening in first]
+    groups = [leaves[i : i + per_sector] for i in range(0, len(leaves), per_sector)]
+    faults = []
+    if inputs != post_public_inputs((proof.comm_r, group) for group in groups):
+        faults.append("the circuit's public inputs are not the commitment and the leaves")
+    if row is not None:
+        faults.append(f"row {row} of {name} does not hold")
+    print(f"witness of {name}: {len(witness)} values, {len(inputs)} public inputs")
+    return faults
+
+
 def _shape(seal_proof: int) -> SectorShape:
     return sector_shape(_SIZES[seal_proof % len(_SIZES)])
 
@@ -91,6 +133,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         faults = faults_of_post(proof)
         if options.public:
             faults = public_faults(proof, json.loads(options.public.read_bytes()))
+        if not faults:
+            faults = circuit_faults(proof, options.file.read_bytes())
     except (InputError, OSError, json.JSONDecodeError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
