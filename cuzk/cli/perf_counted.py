@@ -11,7 +11,7 @@ import ctypes
 import mmap
 from typing import Any
 
-__all__ = ["END", "START", "main"]
+__all__ = ["END", "START", "Callgrind", "Edges", "main"]
 
 #: Labels of the counts: what ran since the last one belongs to the phase around a START, or to the END's own phase.
 START, END = "start", "end"
