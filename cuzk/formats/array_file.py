@@ -24,10 +24,10 @@ from cuzk.formats.strict_json import Fields
 
 __all__ = ["ArrayFile", "Section", "aligned", "array_digest", "write_arrays"]
 
-ALIGNMENT = 4096
-START_BYTES = 64
-MAX_HEADER_BYTES = 1 << 20
-MAX_AXES = 4
+_ALIGNMENT = 4096
+_START_BYTES = 64
+_MAX_HEADER_BYTES = 1 << 20
+_MAX_AXES = 4
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Section:
         name: Such as "a_query" or "B.col".
         dtype: Such as "u8": kind and bytes, little-endian.
         shape: Shape of the array.
-        offset: First byte, a multiple of ALIGNMENT.
+        offset: First byte, a multiple of _ALIGNMENT.
         digest: BLAKE2b-256 of the array's bytes, hexadecimal.
     """
 
@@ -58,8 +58,8 @@ class Section:
 
 
 def aligned(offset: int) -> int:
-    """The next multiple of ALIGNMENT."""
-    return -(-offset // ALIGNMENT) * ALIGNMENT
+    """The next multiple of _ALIGNMENT."""
+    return -(-offset // _ALIGNMENT) * _ALIGNMENT
 
 
 def array_digest(array: NDArray[Any]) -> str:
@@ -103,24 +103,24 @@ class ArrayFile:
                 what, path=path, section="header", offset=offset, limit=limit, remedy=self.remedy
             )
 
-        start = data[:START_BYTES].tobytes()
-        if start[:8] != self.magic or len(start) < START_BYTES:
-            limit = f"{START_BYTES} bytes, the first {self.magic!r}"
+        start = data[:_START_BYTES].tobytes()
+        if start[:8] != self.magic or len(start) < _START_BYTES:
+            limit = f"{_START_BYTES} bytes, the first {self.magic!r}"
             raise error(f"not {self.what}, but {start_in_words(start)}", 0, limit)
         version, length = int.from_bytes(start[8:12], "little"), int.from_bytes(start[12:16], "little")
         if version != self.version:
             raise error(f"version {version} of the {self.noun} format", 8, f"version {self.version}")
         if any(start[48:]):
             raise error("reserved bytes are set", 48, "16 zero bytes")
-        room = min(MAX_HEADER_BYTES, len(data) - START_BYTES)
+        room = min(_MAX_HEADER_BYTES, len(data) - _START_BYTES)
         if length > room:
             raise error(f"a header of {length} bytes", 12, f"{room} bytes")
-        text = data[START_BYTES : START_BYTES + length].tobytes()
+        text = data[_START_BYTES : _START_BYTES + length].tobytes()
         found = hashlib.blake2b(text, digest_size=32).digest()
         if found != start[16:48]:
-            raise error(f"the header has the checksum {found.hex()}", START_BYTES, start[16:48].hex())
-        if data[START_BYTES + length : aligned(START_BYTES + length)].any():
-            raise error("the padding after the header is not zero", START_BYTES + length, "zero bytes")
+            raise error(f"the header has the checksum {found.hex()}", _START_BYTES, start[16:48].hex())
+        if data[_START_BYTES + length : aligned(_START_BYTES + length)].any():
+            raise error("the padding after the header is not zero", _START_BYTES + length, "zero bytes")
         return text
 
     def sections(
@@ -138,12 +138,12 @@ class ArrayFile:
             FormatError: Sections that overlap, leave the file or do not fill it.
         """
         found: dict[str, Section] = {}
-        base = expected = aligned(START_BYTES + header_bytes)
+        base = expected = aligned(_START_BYTES + header_bytes)
         for i, value in enumerate(fields.array(fields.values["sections"], "sections")):
             entry = Fields(value, path, frozenset({"name", "dtype", "shape", "offset", "blake2b"}))
             name, dtype = entry.text("name"), entry.text("dtype")
             lengths = entry.array(entry.values["shape"], f"shape of {name}")
-            if name in found or dtype not in self.dtypes or len(lengths) > MAX_AXES:
+            if name in found or dtype not in self.dtypes or len(lengths) > _MAX_AXES:
                 raise fields.error(
                     f"entry {i} is a duplicate, or of unknown type or with too many axes", place=name
                 )
@@ -240,9 +240,9 @@ def write_arrays(
     header = json.dumps({**facts, "sections": sections}, separators=(",", ":")).encode()
     file.write(kind.magic + kind.version.to_bytes(4, "little") + len(header).to_bytes(4, "little"))
     file.write(hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header)
-    written = START_BYTES + len(header)
+    written = _START_BYTES + len(header)
     for array in plain.values():
-        file.write(bytes(-written % ALIGNMENT))
+        file.write(bytes(-written % _ALIGNMENT))
         file.write(array.reshape(-1).view(np.uint8).data)
         written = aligned(written) + array.nbytes
-    file.write(bytes(-written % ALIGNMENT))
+    file.write(bytes(-written % _ALIGNMENT))

@@ -34,7 +34,7 @@ from cuzk.pieces import CompiledCircuit, Instances, LocalRows, Piece, Program
 __all__ = ["PceInfo", "cached_circuit", "code_digest", "load_pce", "pce_name", "save_pce"]
 
 _REMEDY = "the file is damaged: delete it, it is made again when the circuit is compiled"
-PCE_FILE = ArrayFile(
+_PCE_FILE = ArrayFile(
     b"cuzk-pce", 1, "a compiled circuit", "compiled circuit", _REMEDY, frozenset({"u8", "u4", "i4"})
 )
 
@@ -113,7 +113,7 @@ def save_pce(path: PathLike, circuit: CompiledCircuit, info: PceInfo, *, overwri
         **{name: getattr(circuit, name) for name in _COUNTS},
     }
     with atomic_write(path, overwrite=overwrite) as file:
-        write_arrays(file, PCE_FILE, facts, _arrays(circuit))
+        write_arrays(file, _PCE_FILE, facts, _arrays(circuit))
 
 
 def _sizes(piece: Piece) -> list[int]:
@@ -188,7 +188,7 @@ def load_pce(path: PathLike, *, verify: bool = True) -> tuple[CompiledCircuit, P
         CurveMismatchError: Unknown curve.
     """
     data = map_file(path)
-    text = PCE_FILE.header(path, data)
+    text = _PCE_FILE.header(path, data)
     fields = Fields(parse_json(text, path), path, frozenset({*_COUNTS, *_TEXTS, "sections"}))
     curve = get_curve(fields.text("curve"))
     num_inputs, num_aux, num_rows, num_hints = (fields.count(name, _MAX_COUNT) for name in _COUNTS)
@@ -235,7 +235,7 @@ def _read_arrays(
     expected: dict[str, tuple[str, tuple[int, ...] | None]]
     expected = {"sizes": ("u8", (len(_SIZES),)), "dictionary": ("u8", None)}
     expected |= {name: (dtype, axes) for name, (dtype, axes, _) in _LAYOUT.items()}
-    sections = PCE_FILE.sections(path, fields, header_bytes, len(data))
+    sections = _PCE_FILE.sections(path, fields, header_bytes, len(data))
     if list(sections) != list(expected):
         raise _damage(path, "header", "the list of arrays is wrong", ", ".join(expected))
     arrays = {}
@@ -244,9 +244,9 @@ def _read_arrays(
         if section.dtype != dtype or not section.shape or section.shape[1:] != (axes or section.shape[1:]):
             what = f"an array of shape {section.shape} and type {section.dtype}"
             raise _damage(path, name, what, f"{dtype}, axes after the first: {axes}")
-        arrays[name] = PCE_FILE.array(path, data, section)
+        arrays[name] = _PCE_FILE.array(path, data, section)
         if verify:
-            PCE_FILE.check_digest(path, section, arrays[name])
+            _PCE_FILE.check_digest(path, section, arrays[name])
     return arrays
 
 

@@ -126,7 +126,7 @@ def test_truncation_and_trailing_bytes(path: Path) -> None:
 def forged(path: Path, facts: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
     """A file whose checksums are right, whatever it holds."""
     buffer = io.BytesIO()
-    write_arrays(buffer, module.PCE_FILE, facts, arrays)
+    write_arrays(buffer, module._PCE_FILE, facts, arrays)
     path.write_bytes(buffer.getvalue())
 
 
