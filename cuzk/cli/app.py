@@ -51,7 +51,15 @@ _COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
     "doctor": ("doctor", "doctor", "EXAMPLES"),
     "variants": ("variants", "variants", "EXAMPLES"),
     "bench": ("bench", "bench", "EXAMPLES"),
+    "ab": ("ab", "ab", "EXAMPLES"),
     "waterfall": ("waterfall", "waterfall", "EXAMPLES"),
+    "daemon": ("daemon", "daemon", "EXAMPLES"),
+    "submit": ("jobs", "submit", "SUBMIT_EXAMPLES"),
+    "await": ("jobs", "await_", "AWAIT_EXAMPLES"),
+    "status": ("jobs", "status", "STATUS_EXAMPLES"),
+    "cancel": ("jobs", "cancel", "CANCEL_EXAMPLES"),
+    "preload": ("jobs", "preload", "PRELOAD_EXAMPLES"),
+    "evict": ("jobs", "evict", "EVICT_EXAMPLES"),
     "perf": (
         "Stored performance figures, and the gate over them.",
         {

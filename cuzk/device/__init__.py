@@ -18,6 +18,7 @@ __all__ = [
     "MemoryReport",
     "Ticket",
     "cuda_available",
+    "cuda_count",
     "get_device",
 ]
 
@@ -27,6 +28,13 @@ def cuda_available() -> bool:
     from cuzk.device.cuda import available
 
     return available()
+
+
+def cuda_count() -> int:
+    """How many GPUs CuPy sees; 0 where it is not installed or none is usable.  Never raises."""
+    from cuzk.device.cuda_health import count
+
+    return count()
 
 
 def get_device(spec: str = "auto", memory_limit: int | None = None, **options: Any) -> Device:

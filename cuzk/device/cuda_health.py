@@ -15,7 +15,16 @@ from typing import Any
 from cuzk.device import builder
 from cuzk.errors import CompileError, DeviceError, LaunchError, OutOfMemoryError
 
-__all__ = ["Health", "bind_thread", "check_driver", "identify", "import_cupy", "is_available", "refuse_lost"]
+__all__ = [
+    "Health",
+    "bind_thread",
+    "check_driver",
+    "count",
+    "identify",
+    "import_cupy",
+    "is_available",
+    "refuse_lost",
+]
 
 #: Statuses (the same numbers in the driver and the runtime API) after which a context is lost: illegal address,
 #: launch timeout, hardware stack error, illegal instruction, misaligned address, invalid address space, invalid
@@ -141,6 +150,13 @@ def is_available() -> bool:
     except Exception:  # noqa: BLE001 - somebody else's broken package is no reason to fail: there is the cpu
         return False
     return True
+
+
+def count() -> int:
+    """How many GPUs there are; 0 where CUDA does not work.  Makes no context."""
+    if not is_available():
+        return 0
+    return int(import_cupy().cuda.runtime.getDeviceCount())
 
 
 def refuse_lost(ordinal: int) -> None:

@@ -62,8 +62,9 @@ def _epilogs() -> dict[str, str]:
 
 
 _EXAMPLES = [command for text in _epilogs().values() for command in example_commands(text)]
-#: Commands whose examples are not run here: they compile kernels for several GPUs.
-_SLOW = {"perf"}
+#: Commands whose examples are not run here: one compiles kernels for several GPUs, the others need a daemon
+#: (tests/engine/test_commands.py).
+_SLOW = {"perf", "daemon", "submit", "await", "status", "cancel", "preload", "evict"}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["prove", "-h"], ["--version"], ["key", "check", "--help"]])

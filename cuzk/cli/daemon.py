@@ -1,0 +1,113 @@
+"""``cuzk daemon``: the proving engine as a service."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cuzk.cli.help_text import epilog
+from cuzk.cli.options import check_device_name
+from cuzk.cli.output import note
+from cuzk.errors import CuzkError
+
+if TYPE_CHECKING:
+    from cuzk.engine.config import DaemonConfig
+
+__all__ = ["EXAMPLES", "daemon", "require_engine_libraries"]
+
+EXAMPLES = epilog(
+    "cuzk daemon --keys keys/",
+    "cuzk daemon --config daemon.toml",
+    "cuzk daemon --listen unix:/run/cuzk.sock --status-listen ''\n--device cuda:0 --device cuda:1 --keys keys/",
+    note="keys/ holds NAME.cuzk or NAME.zkey for each circuit NAME, with - for : (porep-2KiB.cuzk). The first SIGTERM "
+    "or Ctrl-C lets accepted jobs finish, the second stops at once; jobs survive either, and a kill.",
+)
+
+
+def daemon(
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="TOML file; the other options come before it."),
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service.")
+    ] = None,
+    status_listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Of the page, /status and /metrics; '' for none.")
+    ] = None,
+    state: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Where jobs are kept until they end.")
+    ] = None,
+    keys: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where keys are.")] = None,
+    device: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--device", metavar="DEVICE", help="One worker process each; by default every GPU, or the cpu."
+        ),
+    ] = None,
+) -> None:
+    """Accept jobs over gRPC, prove them, and keep keys loaded between them."""
+    require_engine_libraries()
+    import asyncio
+
+    from cuzk.engine.config import DaemonConfig, load_config
+    from cuzk.engine.daemon import configure_logging, run_daemon, worker_configs
+
+    settings = DaemonConfig() if config is None else load_config(config)
+    settings = _with_options(settings, listen, status_listen, state, keys, device)
+    configure_logging(settings.log_level, settings.log_json)
+
+    def ready(address: str, page: str) -> None:
+        note(f"ready: {address}" + (f", status at {page}" if page else ""))
+
+    asyncio.run(run_daemon(settings, worker_configs(settings, _devices(settings)), ready))
+
+
+def require_engine_libraries() -> None:
+    """Say which package is missing before anything starts."""
+    for package in ("google.protobuf", "grpc", "prometheus_client"):
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise CuzkError(
+                f"the daemon and its clients need a package that is not installed: {error.name}",
+                remedy="pip install 'cuzk[engine]'",
+            ) from None
+
+
+def _with_options(
+    settings: DaemonConfig,
+    listen: str | None,
+    status_listen: str | None,
+    state: Path | None,
+    keys: Path | None,
+    devices: list[str] | None,
+) -> DaemonConfig:
+    if listen is not None:
+        settings = replace(settings, listen=listen)
+    if status_listen is not None:
+        settings = replace(settings, status_listen=status_listen)
+    if state is not None:
+        settings = replace(settings, state_folder=str(state))
+    if keys is not None:
+        settings = replace(settings, keys=replace(settings.keys, folder=str(keys)))
+    if devices:
+        settings = replace(settings, pipeline=replace(settings.pipeline, devices=tuple(devices)))
+    return settings
+
+
+def _devices(settings: DaemonConfig) -> list[str]:
+    """The devices to prove on, "auto" written out."""
+    from cuzk.device import cuda_count
+
+    names: list[str] = []
+    for name in settings.pipeline.devices:
+        if check_device_name(name) != "auto":
+            names.append(name)
+        else:
+            names += [f"cuda:{i}" for i in range(cuda_count())] or ["cpu"]
+    return names
