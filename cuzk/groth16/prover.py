@@ -201,8 +201,8 @@ class Prover:
                     stream.begin()  # the first bases are on their way while rows are checked and transformed
                 with recorder.phase("row_check"):
                     self._check_rows(abcs)
-                    for job, w in zip(jobs, ws, strict=True):
-                        job.read_public(resident, w)
+                    for i, job in enumerate(jobs):  # no name for a witness: the last reference is to be B2's
+                        job.read_public(resident, ws[i])
                 while abcs:
                     rows.keep(abcs.pop(0))
             rows.lock()
