@@ -14,7 +14,7 @@ namespace cuzk {
 struct alignas(16) PieceInfo {
     u32 first_row, num_rows;        ///< rows of one instance, in the row table
     u32 num_bound, num_aux;         ///< local variables made elsewhere, and own ones
-    u32 first_bundle, num_bundles;  ///< the witness program
+    u32 first_group, num_groups;    ///< the witness program, in the table of groups
     u32 first_instance, num_instances;
 };
 

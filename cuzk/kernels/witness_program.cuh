@@ -1,8 +1,9 @@
-/// Witness programs: the values of a compiled circuit's variables, an instance of a piece by one warp.
+/// Witness programs: the values of a compiled circuit's variables, an instance of a piece by one block.
 ///
-/// A program is a list of bundles; the lanes of a bundle do not depend on each other, and a barrier of the warp stands
-/// after each.  Values are read and written in the witness itself: a launch runs instances that do not depend on each
-/// other either (the host orders them by level).  At width 1 a lane is a turn of a loop.
+/// A program is a list of bundles; the lanes of a bundle do not depend on each other.  Bundles that do not depend on
+/// each other either make a group: each warp of the block takes some of them, and a barrier stands after the group.
+/// Values are read and written in the witness itself: a launch runs instances that do not depend on each other (the
+/// host orders them by level).  At width 1 bundles and lanes are turns of loops.
 /// Variables that are 0 or 1 are told apart by their lowest limb, since that of Montgomery's 1 is not zero.
 #pragma once
 
@@ -22,7 +23,8 @@ enum WitnessOpcode : i32 {
 
 #define WITNESS_BEGIN_ARGS(F) F(const Fr*, inputs) F(u64, has_inputs) F(Fr*, w) F(u64, num_inputs)
 #define WITNESS_RUN_ARGS(F)                                                                                  \
-    PIECE_TABLE_ARGS(F) F(const PieceQuad*, bundles) F(const PieceQuad*, operands) F(const PiecePair*, sum_terms) \
+    PIECE_TABLE_ARGS(F) F(const u32*, groups) F(const PieceQuad*, bundles) F(const PieceQuad*, operands)       \
+    F(const PiecePair*, sum_terms)                                                                           \
     F(const Fr*, hints) F(const u32*, ids) F(u64, num_ids) F(u64, num_rows) F(Fr*, w)
 CUZK_ARGS_T1(WitnessBeginArgs, Fr, WITNESS_BEGIN_ARGS)
 CUZK_ARGS_T1(WitnessRunArgs, Fr, WITNESS_RUN_ARGS)
@@ -135,20 +137,26 @@ CUZK_FN void witness_bundle(Ex& ex, const WitnessPlace<Fr>& place, const PieceQu
     }
 }
 
-/// The programs of the instances listed in `ids`, a warp each.  row_ptr holds num_rows + 1 entries a side; the bundle
-/// table has one entry more than bundles, so that the next can be fetched before the barrier.
+/// The programs of the instances listed in `ids`, a block each.  row_ptr holds num_rows + 1 entries a side; groups[g]
+/// is where a group of bundles begins.  Behind the last bundle there are as many more as a block has warps: the next
+/// bundle is fetched before the barrier, whether or not there is one.
 template <class Ex, class Fr> CUZK_FN void witness_run(Ex& ex, const WitnessRunArgs<Fr>& a) {
-    const u32 lane = ex.lane(), warps = ex.width() / Ex::WARP;
-    for (u64 i = (u64)ex.block() * warps + ex.thread() / Ex::WARP; i < a.num_ids; i += (u64)ex.num_blocks() * warps) {
+    const u32 lane = ex.lane(), warp = ex.thread() / Ex::WARP, warps = ex.width() / Ex::WARP;
+    for (u64 i = ex.block(); i < a.num_ids; i += ex.num_blocks()) {
         const PieceInstance at = a.instances[a.ids[i]];
         const WitnessPlace<Fr> place{a, a.pieces[at.piece], at};
-        const PieceQuad* bundles = a.bundles + place.piece.first_bundle;
-        PieceQuad bundle = bundles[0];
-        for (u32 b = 0; b < place.piece.num_bundles; ++b) {
-            const PieceQuad next = bundles[b + 1];
-            witness_bundle(ex, place, bundle, lane, (u64)place.piece.first_bundle + b);
-            ex.sync_warp();
-            bundle = next;
+        const u32* groups = a.groups + place.piece.first_group;
+        u32 end = groups[0];
+        PieceQuad next = a.bundles[end + warp];
+        for (u32 g = 1; g <= place.piece.num_groups; ++g) {
+            const u32 begin = end;
+            end = groups[g];
+            for (u32 b = begin + warp; b < end; b += warps) {
+                witness_bundle(ex, place, next, lane, b);
+                if (b + warps < end) next = a.bundles[b + warps];
+            }
+            next = a.bundles[end + warp];
+            ex.sync();
         }
     }
 }
@@ -156,6 +164,6 @@ template <class Ex, class Fr> CUZK_FN void witness_run(Ex& ex, const WitnessRunA
 // X(kernel function template, argument struct, threads per block, blocks per multiprocessor)
 #define CUZK_WITNESS_KERNELS(X, Fr)                                                                          \
     X(witness_begin, WitnessBeginArgs<Fr>, 256, 1)                                                           \
-    X(witness_run, WitnessRunArgs<Fr>, 128, 1)
+    X(witness_run, WitnessRunArgs<Fr>, 256, 1)
 
 }  // namespace cuzk

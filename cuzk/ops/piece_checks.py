@@ -16,7 +16,7 @@ from cuzk.limbs import first_not_below
 from cuzk.ops.fr_common import check_fr
 from cuzk.pieces import CompiledCircuit, Opcode, Piece
 
-__all__ = ["check_circuit", "given_inputs", "operand_rows", "ranges"]
+__all__ = ["check_circuit", "given_inputs", "operand_rows", "own_reads", "ranges"]
 
 _REMEDY = "the compiled circuit is damaged: compile it again"
 _MOST = 1 << 31  # tables are indexed in 32 bits, and some numbers have a sign
@@ -50,6 +50,12 @@ def given_inputs(circuit: CompiledCircuit) -> int:
         made = int((slots >= piece.num_aux).sum())
         total += (piece.num_inputs - made) * len(piece.instances)
     return total
+
+
+def own_reads(circuit: CompiledCircuit, piece: Piece) -> tuple[IntArray, IntArray]:
+    """Which bundles of a checked program (reader, maker) read what which others of it make. Shapes (n,) int64."""
+    reader, maker = _Program(circuit, piece, "").own_reads()
+    return reader[maker >= 0], maker[maker >= 0]
 
 
 def check_circuit(circuit: CompiledCircuit) -> None:
@@ -149,17 +155,19 @@ class _Program:
         ends = (self.first + self.count)[hints]
         self.demand((self.first[hints] >= 0).all() and (ends <= self.piece.num_hints).all(),
                     "a hint beyond those of the piece", f"{self.piece.num_hints} hints")  # fmt: skip
+        reader, maker = self.own_reads()
+        self.demand((maker < reader).all(), "a variable is read before it is made")
+
+    def own_reads(self) -> tuple[IntArray, IntArray]:
+        """Numbers of a bundle that reads an own variable, and of the one that makes it, -1 if it is given."""
         made_by = self.makers()
         reads, readers = zip(*self.reads(), strict=True)
         var, reader = np.concatenate(reads), np.concatenate(readers)
         _check_vars(self.piece, var, "operands", self.where)
-        own_aux, own_input = var >= self.piece.num_bound, var < -1
-        slot = np.where(own_input, self.piece.num_aux - 2 - var, var - self.piece.num_bound)[
-            own_aux | own_input
-        ]
-        self.demand(
-            (made_by[slot] < reader[own_aux | own_input]).all(), "a variable is read before it is made"
-        )
+        is_input = var < -1
+        own = (var >= self.piece.num_bound) | is_input
+        slot = np.where(is_input, self.piece.num_aux - 2 - var, var - self.piece.num_bound)
+        return reader[own], made_by[slot[own]]
 
     def makers(self) -> IntArray:
         """Number of the bundle that makes each slot, -1 for inputs that are given."""

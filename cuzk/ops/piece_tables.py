@@ -17,7 +17,8 @@ from cuzk.device.base import Array, Device, DeviceLimits
 from cuzk.errors import RangeError
 from cuzk.limbs import fr_from_ints
 from cuzk.ops.piece_checks import check_circuit, given_inputs, operand_rows, ranges
-from cuzk.ops.plan_pieces import piece_long_row, piece_tile_rows
+from cuzk.ops.piece_order import bundle_groups
+from cuzk.ops.plan_pieces import MOST_WITNESS_WARPS, piece_long_row, piece_tile_rows
 from cuzk.pieces import CompiledCircuit, Opcode
 
 __all__ = ["DevicePieces"]
@@ -40,7 +41,8 @@ class DevicePieces:
         row_ptr: Shape (3, table_rows + 1) uint32. Into terms, for A, B, C.
         terms: Shape (terms, 2) int32. Local variable and coefficient code, of rows and linear combinations.
         dictionary: Shape (d, limbs) uint64. Form: Montgomery. 1, -1, then the other coefficients.
-        bundles: Shape (bundles + 1, 4) int32.
+        groups: Shape (groups + 1,) uint32. Where each group of bundles begins, and the end.
+        bundles: Shape (bundles + 8, 4) int32. Group by group; behind the last, what nobody runs.
         operands: Shape (operands, 4) int32.
         sum_terms: Shape (terms, 2) int32.
         ids: Shape (instances with a program,) uint32. By level, in a level the longest program first.
@@ -64,6 +66,7 @@ class DevicePieces:
     row_ptr: Array
     terms: Array
     dictionary: Array
+    groups: Array
     bundles: Array
     operands: Array
     sum_terms: Array
@@ -104,16 +107,18 @@ class DevicePieces:
     def nbytes(self) -> int:
         """Bytes on the device."""
         arrays = (
-            self.pieces,
-            self.instances,
-            self.bound,
-            self.row_ptr,
-            self.terms,
-            self.dictionary,
-            self.bundles,
+            *(
+                self.pieces,
+                self.instances,
+                self.bound,
+                self.row_ptr,
+                self.terms,
+                self.dictionary,
+                self.groups,
+            ),
+            *(self.bundles, self.operands, self.sum_terms, self.ids, self.tiles, *self.long_rows),
         )
-        more = (self.operands, self.sum_terms, self.ids, self.tiles, *self.long_rows)
-        return sum(int(array.nbytes) for array in arrays + more)
+        return sum(int(array.nbytes) for array in arrays)
 
     def tables(self, side: int | None = None) -> dict[str, Array | int]:
         """The arguments that all kernels over pieces share; row_ptr of one matrix, or of all where None."""
@@ -142,7 +147,8 @@ class _Packed:
         self.long_row = piece_long_row(limits) if long_row is None else long_row
         self.tile_rows = piece_tile_rows(limits)
         self.first_row = _starts([piece.num_rows for piece in pieces])
-        self.first_bundle = _starts([len(piece.program.bundles) for piece in pieces])
+        self.group_of = [bundle_groups(circuit, piece) for piece in pieces]
+        self.first_group = _starts([int(groups.max(initial=-1)) + 1 for groups in self.group_of])
         self.first_instance = _starts([len(piece.instances) for piece in pieces])
         self.table_rows = int(self.first_row[-1])
         dictionary, self.code_of = _with_units_first(circuit)
@@ -152,8 +158,8 @@ class _Packed:
         bundles, operands = self._programs(linear)
         self.arrays: dict[str, IntArray] = {
             "pieces": self._pieces(), "instances": self._instances(), "bound": self._bound(), "row_ptr": row_ptr,
-            "terms": terms, "dictionary": dictionary, "bundles": bundles, "operands": operands,
-            "sum_terms": _joined([piece.program.sum_terms for piece in pieces], (2,), np.int32),
+            "terms": terms, "dictionary": dictionary, "groups": self._groups(), "bundles": bundles,
+            "operands": operands, "sum_terms": _joined([piece.program.sum_terms for piece in pieces], (2,), np.int32),
             "ids": ids, "tiles": self._tiles(),
         }  # fmt: skip
         for name, array in self.arrays.items():
@@ -181,13 +187,17 @@ class _Packed:
         linear = end + _starts([len(table) for table in tables])
         return np.stack(pointers).astype(np.uint32), _joined(parts, (2,), np.int32), linear
 
+    def _groups(self) -> IntArray:
+        sizes = [np.bincount(groups) for groups in self.group_of]
+        return _starts(np.concatenate([np.zeros(0, np.int64), *sizes]).tolist()).astype(np.uint32)
+
     def _programs(self, linear: IntArray) -> tuple[IntArray, IntArray]:
-        """Bundles and operands of all pieces, with absolute indices."""
+        """Bundles, group by group, and operands of all pieces, with absolute indices."""
         bundles, operands, end = [], [], 0
         sums = _starts([len(piece.program.sum_terms) for piece in self.circuit.pieces])
         for i, piece in enumerate(self.circuit.pieces):
-            table, count = piece.program.bundles.copy(), operand_rows(piece.program.bundles)
-            hints = table[:, 0] == Opcode.HINT
+            table = piece.program.bundles[np.argsort(self.group_of[i], kind="stable")]
+            count, hints = operand_rows(table), table[:, 0] == Opcode.HINT
             own = piece.program.operands[ranges(np.where(hints, 0, table[:, 2]), count)].copy()
             opcode = np.repeat(table[:, 0], count)
             own[:, 0] += np.select(
@@ -198,7 +208,7 @@ class _Packed:
             end += len(own)
             bundles.append(table)
             operands.append(own)
-        bundles.append(np.zeros((1, 4), np.int32))  # the kernel looks one ahead
+        bundles.append(np.zeros((MOST_WITNESS_WARPS, 4), np.int32))  # the kernel looks ahead
         return _joined(bundles, (4,), np.int32), _joined(operands, (4,), np.int32)
 
     def _pieces(self) -> IntArray:
@@ -206,7 +216,7 @@ class _Packed:
             return [starts[:-1], np.diff(starts)]
 
         own = np.array([(p.num_bound, p.num_aux) for p in self.circuit.pieces], np.int64).reshape(-1, 2)
-        columns = [*sizes(self.first_row), *own.T, *sizes(self.first_bundle), *sizes(self.first_instance)]
+        columns = [*sizes(self.first_row), *own.T, *sizes(self.first_group), *sizes(self.first_instance)]
         return np.ascontiguousarray(np.stack(columns, axis=1), np.uint32)
 
     def _instances(self) -> IntArray:
@@ -229,19 +239,17 @@ class _Packed:
 
     def _by_level(self) -> tuple[tuple[int, ...], IntArray]:
         """Where levels begin, and the instances in order."""
-        running = [
-            (piece, self.first_instance[i] + np.arange(len(piece.instances)))
-            for i, piece in enumerate(self.circuit.pieces)
-            if len(piece.program.bundles)
-        ]
-        ids = _joined([at for _, at in running], (), np.uint32)
+        numbers = [i for i, piece in enumerate(self.circuit.pieces) if len(piece.program.bundles)]
+        pieces = [self.circuit.pieces[i] for i in numbers]
+        counts = [len(piece.instances) for piece in pieces]
+        ids = ranges(self.first_instance[numbers], np.array(counts, np.int64))
         if not len(ids):
-            return (0,), ids
-        level = np.concatenate([piece.instances.level for piece, _ in running])
-        length = np.concatenate([np.full(len(at), len(piece.program.bundles)) for piece, at in running])
+            return (0,), ids.astype(np.uint32)
+        level = np.concatenate([piece.instances.level for piece in pieces]).astype(np.int64)
+        length = np.repeat(np.diff(self.first_group)[numbers], counts)
         order = np.lexsort((ids, -length, level))
         borders = np.flatnonzero(np.diff(level[order])) + 1
-        return (0, *borders.tolist(), len(ids)), ids[order]
+        return (0, *borders.tolist(), len(ids)), ids[order].astype(np.uint32)
 
     def _tiles(self) -> IntArray:
         """Tiles in order of pieces."""

@@ -5,21 +5,29 @@ from __future__ import annotations
 from cuzk.device.base import DeviceLimits
 from cuzk.ops.plan_fr import LaunchShape
 
-__all__ = ["piece_long_row", "piece_tile_rows", "plan_piece_long", "plan_piece_rows", "plan_witness"]
+__all__ = [
+    "MOST_WITNESS_WARPS",
+    "piece_long_row",
+    "piece_tile_rows",
+    "plan_piece_long",
+    "plan_piece_rows",
+    "plan_witness",
+]
 
 _ROW_THREADS, _WARP_THREADS = 256, 128
-#: Blocks of one warp that a multiprocessor holds: with more instances than that, blocks of several warps hold more.
-_MOST_BLOCKS_PER_SM = 32
+#: Most warps that run one program: as many bundles of a group run side by side.
+MOST_WITNESS_WARPS = 8
+#: Warps that a multiprocessor holds.
+_WARPS_PER_SM = 64
 
 
 def plan_witness(num_instances: int, limits: DeviceLimits) -> LaunchShape:
-    """Shape of witness_run: a warp an instance, spread over all multiprocessors while there are few."""
+    """Shape of witness_run: a block an instance, of several warps while these find room."""
     if not limits.gpu_like:
         return LaunchShape(min(num_instances, 8 * limits.num_sms), 1)
-    if num_instances <= _MOST_BLOCKS_PER_SM * limits.num_sms:
-        return LaunchShape(num_instances, limits.warp)
-    block = min(_WARP_THREADS, limits.max_threads)
-    return LaunchShape(-(-num_instances * limits.warp // block), block)
+    warps = _WARPS_PER_SM * limits.num_sms // max(num_instances, 1)
+    warps = max(1, min(warps, MOST_WITNESS_WARPS, limits.max_threads // limits.warp))
+    return LaunchShape(num_instances, warps * limits.warp)
 
 
 def piece_tile_rows(limits: DeviceLimits) -> int:

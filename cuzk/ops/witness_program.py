@@ -63,8 +63,8 @@ def run_witness(
         inputs=inputs if has_inputs else 0, has_inputs=int(has_inputs), w=out, num_inputs=pieces.num_inputs,
     )  # fmt: skip
     tables = pieces.tables() | {
-        "bundles": pieces.bundles, "operands": pieces.operands, "sum_terms": pieces.sum_terms, "hints": hints,
-        "num_rows": pieces.table_rows, "w": out,
+        "groups": pieces.groups, "bundles": pieces.bundles, "operands": pieces.operands,
+        "sum_terms": pieces.sum_terms, "hints": hints, "num_rows": pieces.table_rows, "w": out,
     }  # fmt: skip
     for first, end in pairwise(pieces.levels):
         launch(

@@ -17,6 +17,7 @@ from cuzk_oracles import pieces as oracle
 
 from cuzk.curves import Curve, get_curve
 from cuzk.errors import KernelFault, ShapeError
+from cuzk.ops.piece_order import bundle_groups
 from cuzk.ops.piece_tables import DevicePieces
 from cuzk.ops.plan_pieces import plan_witness
 from cuzk.ops.witness_program import run_witness
@@ -133,9 +134,28 @@ def test_bad_calls_are_refused() -> None:
         run_witness(device, pieces, both[1 : 1 + pieces.num_hints], inputs, out=both[: pieces.num_variables])
 
 
-def test_the_plan_keeps_a_warp_for_each_instance() -> None:
+def test_the_plan_gives_warps_while_they_find_room() -> None:
     limits = replace(open_device("emu").limits, num_sms=132, gpu_like=True)
-    for n in (1, 84, 4224, 4225, 100_000):
-        shape = plan_witness(n, limits)
-        assert shape.grid * shape.block >= 32 * n
-        assert (shape.block == 32) == (n <= 4224)
+    shapes = {n: plan_witness(n, limits) for n in (1, 1056, 1057, 4224, 8449, 100_000)}
+    assert all(shape.grid == n for n, shape in shapes.items())
+    assert [shape.block // 32 for shape in shapes.values()] == [8, 8, 7, 2, 1, 1]
+
+
+def test_groups_hold_what_does_not_depend_on_each_other() -> None:
+    """A bundle stands one group behind the last of those that make its operands."""
+    for seed in range(6):
+        sample = case("toy", seed)
+        for plain, piece in zip(sample.plain.pieces, sample.circuit.pieces, strict=True):
+            groups = bundle_groups(sample.circuit, piece).tolist()
+            group_of: dict[int, int] = {}
+            for bundle, group in zip(plain.bundles, groups, strict=True):
+                asked: list[int] = []
+
+                def note(var: int, asked: list[int] = asked) -> int:
+                    asked.append(var)
+                    return 0
+
+                for lane in range(bundle[1]):
+                    oracle.lane_value(sample.plain, plain, bundle, lane, note, [0] * plain.num_hints)
+                    group_of[plain.result(bundle[3] + lane)] = group
+                assert group == max((group_of[var] + 1 for var in asked if var in group_of), default=0)
