@@ -84,6 +84,7 @@ template <class T, int K> class Items : private Room<T, K> {
             ++counts.allocations;
         }
         size_ = other.size_;
+        if (size_ == 0) return;
         std::memcpy(static_cast<void*>(data()), static_cast<const void*>(other.data()), size_ * sizeof(T));
     }
 
