@@ -28,7 +28,7 @@ from cuzk.circuits.vanilla.porep import (
 )
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, write_commit1
 from cuzk.circuits.vanilla.seal import SectorIdentity
-from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape, sector_shape
+from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape
 from cuzk.circuits.vanilla.synth_challenges import picked_challenges
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.curves import get_curve
@@ -61,29 +61,32 @@ def challenge_rows(circuit: StackedCircuit) -> int:
     return len(circuit.data_arities) * DATA_LEVEL_ROWS + 2 + 14 * column + 65 + labels + 1 + path + column
 
 
-@pytest.mark.parametrize("name", ROWS)
-def test_counts_of_rust_fil_proofs(name: str) -> None:
-    cs = ConstraintSystem(BLS)
-    find_circuit(name).record(cs)
-    assert (cs.num_inputs, cs.num_constraints) == (22, ROWS[name])
-    circuit = StackedCircuit.parse(name)
-    assert SHARED_ROWS + challenge_rows(circuit) == ROWS[name]
-    assert circuit.name == name
-
-
-@pytest.mark.parametrize("size", [size for size in SECTOR_SHAPES if size != "32GiB"])
-def test_rows_of_every_size(size: str) -> None:
-    """Recorded as what it is, all challenges of a partition; of copies only the template's code runs."""
-    shape, circuit = sector_shape(size), find_porep(f"porep:{size}")
-    assert (circuit.num_nodes, circuit.layers, circuit.challenges) == (
-        shape.num_nodes,
-        shape.layers,
-        shape.challenges,
-    )
-    cs = ConstraintSystem(BLS)
+def recorded(cs: ConstraintSystem, circuit: StackedCircuit) -> tuple[int, int]:
+    """Inputs, ONE counted, and rows of a circuit that is written behind others, with which it shares templates."""
+    inputs, rows = cs.num_inputs - 1, cs.num_constraints
     circuit.record(cs)
-    assert cs.num_constraints == SHARED_ROWS + circuit.challenges * challenge_rows(circuit)
-    assert cs.num_inputs == circuit.num_inputs == 4 + INPUTS_PER_CHALLENGE * circuit.challenges
+    return cs.num_inputs - inputs, cs.num_constraints - rows
+
+
+def test_counts_of_rust_fil_proofs() -> None:
+    cs = ConstraintSystem(BLS)
+    for name, rows in ROWS.items():
+        circuit = StackedCircuit.parse(name)
+        assert circuit.name == name
+        assert recorded(cs, circuit) == (22, rows), name
+        assert SHARED_ROWS + challenge_rows(circuit) == rows
+
+
+def test_rows_of_every_size() -> None:
+    """All challenges of a partition, by template."""
+    cs = ConstraintSystem(BLS)
+    for size, shape in SECTOR_SHAPES.items():
+        circuit = find_porep(f"porep:{size}")
+        assert (circuit.num_nodes, circuit.layers) == (shape.num_nodes, shape.layers)
+        assert circuit.challenges == shape.challenges
+        rows = SHARED_ROWS + circuit.challenges * challenge_rows(circuit)
+        assert recorded(cs, circuit) == (circuit.num_inputs, rows), size
+        assert circuit.num_inputs == 4 + INPUTS_PER_CHALLENGE * circuit.challenges
 
 
 def test_the_figures_of_a_partition_of_32_gib() -> None:
