@@ -219,6 +219,24 @@ def test_equal_code_is_one_piece_and_levels_count_what_programs_need() -> None:
     assert [len(side.var) for side in last.rows] == [4, 0, 0]
 
 
+def test_inputs_that_templates_make_are_bound_and_ordered() -> None:
+    """A chain of squarings whose results are all inputs, each an operand of the next."""
+
+    def square(cs: ConstraintSystem, operands: Sequence[Variable]) -> list[Variable]:
+        (x,) = operands
+        return [cs.define_product({x: 1}, {x: 1}, is_input=True)]
+
+    def record(cs: ConstraintSystem) -> None:
+        chain = [cs.alloc()]
+        for _ in range(4):
+            chain += call_variable_template(cs, square, chain[-1:])
+        assert chain == [0, -2, -3, -4, -5]
+
+    squares_of = check(record, [3]).pieces[1].instances
+    assert squares_of.bindings[:, 0].tolist() == [0, -2, -3, -4]
+    assert squares_of.level.tolist() == [1, 2, 3, 4]
+
+
 def test_pieces_differ_where_coefficients_or_operations_do() -> None:
     cs = ConstraintSystem(TOY)
     bits = [cs.alloc() for _ in range(2)]
