@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from cuzk_fuzz.targets.pieces import compiled
+from cuzk_oracles import sample_pieces
 
 from cuzk.curves import FIELDS, Curve, FieldSpec, GroupSpec
 from cuzk.device import Device
@@ -24,12 +26,15 @@ from cuzk.ops.fixed_base import fixed_base_mul
 from cuzk.ops.lagrange import lagrange_at
 from cuzk.ops.msm import msm
 from cuzk.ops.ntt import ntt
+from cuzk.ops.piece_spmv import piece_spmv
+from cuzk.ops.piece_tables import DevicePieces
 from cuzk.ops.plan_msm import plan_msm
 from cuzk.ops.point_ntt import point_ntt
 from cuzk.ops.points import add, first_off_curve, infinite_mask, normalize, scalar_mul, subgroup_arguments
 from cuzk.ops.power_tables import Order
 from cuzk.ops.scan import exclusive_scan
 from cuzk.ops.spmv import DeviceMatrix, spmv
+from cuzk.ops.witness_program import run_witness
 from tests.workloads import random_r1cs
 
 HostArray = npt.NDArray[Any]
@@ -77,6 +82,23 @@ def fr_cases(device: Device, curve: Curve, n: int) -> Results:
     w = device.upload(fr_from_ints(curve, load.values))
     for name, matrix in load.r1cs.matrices.items():
         yield f"spmv_{name}", get(spmv(device, curve, DeviceMatrix.upload(device, matrix, long_row=3), w))
+
+
+def piece_cases(device: Device, curve: Curve, n: int) -> Results:
+    """A compiled circuit with every operation: its witness, and a, b, c with long rows apart and not."""
+    rng = random.Random(n)
+    sample = sample_pieces.sample_circuit(n, curve.r, size=12, counts=(1, 3, n % 100), num_given=2)
+    circuit = compiled(sample.circuit, curve)
+    hints = fr_from_ints(curve, sample.hints(lambda: scalars(curve, 1, rng)[0]))
+    inputs = fr_from_ints(curve, scalars(curve, circuit.num_inputs - 1, rng))
+    for long_row in (None, 2):
+        pieces = DevicePieces.upload(device, circuit, long_row=long_row)
+        w = run_witness(device, pieces, device.upload(hints), device.upload(inputs))
+        if long_row is None:
+            yield "witness_run", device.download(w)
+        for side in range(3):
+            product = piece_spmv(device, pieces, side, w, num_bound=circuit.num_inputs)
+            yield f"piece_rows_{side}_{long_row}", device.download(product)
 
 
 def ntt_cases(device: Device, curve: Curve, n: int) -> Results:
@@ -245,6 +267,7 @@ def all_cases(curves: dict[str, Curve]) -> dict[str, Case]:
             cases[f"field_{name}"] = lambda device, n, field=field: field_cases(device, field, n)  # type: ignore[misc]
     for name, curve in curves.items():
         cases[f"fr_{name}"] = lambda device, n, curve=curve: fr_cases(device, curve, n)  # type: ignore[misc]
+        cases[f"pieces_{name}"] = lambda device, n, curve=curve: piece_cases(device, curve, n)  # type: ignore[misc]
         for group in (curve.g1, curve.g2):
             cases[f"{group.name}_{name}"] = lambda device, n, group=group: group_cases(device, group, n)  # type: ignore[misc]
     return cases

@@ -72,6 +72,7 @@ PARTS = (
     Part("sanitizer", f"-m tests.device.sanitize {_SCRIPT}", 400, 60),
     Part("device-layer", "-m tests.device.device_layer --json RESULT", 240, 60),
     Part("timings", f"-m tests.device.timings {_SCRIPT}", 300, 30),
+    Part("synthesis", f"-m tests.device.synthesis {_SCRIPT}", 480, 60),
     Part("startup", "-m tests.device.startup --json RESULT", 120, 40),
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),
     Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 150),

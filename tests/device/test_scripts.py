@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from cuzk.device import get_device
-from tests.device import gpu, proofs, startup, timings, tune_msm
+from tests.device import gpu, proofs, startup, synthesis, timings, tune_msm
 
 
 class Event:
@@ -67,6 +67,25 @@ def run(
     code = module.main()
     result: dict[str, Any] = json.loads(path.read_text())
     return code, result
+
+
+def test_synthesis(stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Two circuits; a second call measures what the first one left out, and bits that differ fail it."""
+    monkeypatch.setattr(synthesis, "TARGETS", {"poseidon:4": 1e9})
+    monkeypatch.setattr(synthesis, "tree_digest", lambda: "same")
+    first, path = "poseidon:2", tmp_path / "s.json"
+    code, result = run(synthesis, monkeypatch, path, "--circuits", first, "--repeats", "1")
+    assert (code, result["complete"], len(result["rows"])) == (0, True, 1)
+    row = result["rows"][0]
+    assert row["differences"] == []
+    assert row["levels"] > 0
+    assert row["chain"] >= row["levels"]
+    assert all(row[step]["median_ms"] > 0 for step in ("witness", "a", "b", "c", "all"))
+    monkeypatch.setattr(synthesis, "differences", lambda run: ["w"])
+    code, result = run(synthesis, monkeypatch, path, "--circuits", f"{first},poseidon:4", "--repeats", "1")
+    assert code == 1
+    assert result["rows"][0] == row
+    assert (result["rows"][1]["differences"], result["rows"][1]["pass"]) == (["w"], True)
 
 
 def test_timings(stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
