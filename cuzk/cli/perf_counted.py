@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import ctypes
 import mmap
+from collections.abc import Mapping
 from typing import Any
 
 __all__ = ["END", "START", "Callgrind", "Edges", "main"]
@@ -58,12 +59,11 @@ class Edges:
 
     Args:
         callgrind: Where the marks go.
-        plant: Phase that gets extra work, for tests of the gate.
-        loops: How much: rounds of an empty loop.
+        plants: Phase -> extra work in it, rounds of an empty loop: for tests of the gate.
     """
 
-    def __init__(self, callgrind: Callgrind, plant: str = "", loops: int = 0) -> None:
-        self._callgrind, self._plant, self._loops = callgrind, plant, loops
+    def __init__(self, callgrind: Callgrind, plants: Mapping[str, int]) -> None:
+        self._callgrind, self._plants = callgrind, plants
         self._counting = False
 
     def begin(self) -> None:
@@ -76,9 +76,8 @@ class Edges:
         if not self._counting:
             return
         self._callgrind.dump(f"{START} {phase}")
-        if phase == self._plant:
-            for _ in range(self._loops):
-                pass
+        for _ in range(self._plants.get(phase, 0)):
+            pass
 
     def advanced(self, phase: str, share: float) -> None:
         """Progress is of no interest."""
@@ -90,12 +89,11 @@ class Edges:
 
 
 def main() -> None:
-    """Entry point: CURVE ROWS [--plant PHASE --loops N]."""
+    """Entry point: CURVE ROWS [--plant PHASE=LOOPS]..."""
     parser = argparse.ArgumentParser()
     parser.add_argument("curve")
     parser.add_argument("rows", type=int)
-    parser.add_argument("--plant", default="")
-    parser.add_argument("--loops", type=int, default=0)
+    parser.add_argument("--plant", action="append", default=[], metavar="PHASE=LOOPS")
     options = parser.parse_args()
     from cuzk.cli.perf_workloads import mixed_circuit
     from cuzk.curves import get_curve
@@ -112,7 +110,8 @@ def main() -> None:
     key = setup(circuit, device, toxic_waste=ToxicWaste.from_seed(curve, 1))
     warm = Prover(key, device)
     warm.prove(witness, blinding=Blinding(7, 11), self_check=False)
-    edges = Edges(callgrind, options.plant, options.loops)
+    planted = (text.partition("=") for text in options.plant)
+    edges = Edges(callgrind, {phase: int(loops) for phase, _, loops in planted})
     prover = Prover(key, device, recorder=Recorder([edges]))
     edges.begin()
     prover.prove(witness, blinding=Blinding(7, 11), self_check=False)

@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from cuzk.cli.perf_counted import END, START
@@ -20,7 +21,7 @@ from cuzk.cli.perf_counted import END, START
 __all__ = ["HOST_WORKLOADS", "count_instructions", "host_environment", "read_counts", "why_not"]
 
 #: Workload -> (curve, rows).
-HOST_WORKLOADS = {"host-500-bn254": ("bn254", 500), "host-300-bls12_381": ("bls12_381", 300)}
+HOST_WORKLOADS = {"host-120-bn254": ("bn254", 120), "host-60-bls12_381": ("bls12_381", 60)}
 _LIMIT_S = 300
 _LABEL = re.compile(r"^desc: Trigger: Client Request: (start|end) (\w+)$", re.MULTILINE)
 _TOTAL = re.compile(r"^totals: (\d+)", re.MULTILINE)
@@ -54,14 +55,15 @@ def host_environment() -> dict[str, str]:
     }  # fmt: skip
 
 
-def count_instructions(curve: str, rows: int, plant: str = "", loops: int = 0) -> dict[str, dict[str, int]]:
+def count_instructions(
+    curve: str, rows: int, plants: Mapping[str, int] | None = None
+) -> dict[str, dict[str, int]]:
     """Prove under callgrind.
 
     Args:
         curve: "bls12_381" or "bn254".
         rows: Constraints.
-        plant: A phase that does extra work, for tests of the gate.
-        loops: How much.
+        plants: Phase -> extra work in it, rounds of an empty loop: for tests of the gate.
 
     Returns:
         Phase -> {"instructions": those in it and in no phase inside it}.
@@ -80,7 +82,8 @@ def count_instructions(curve: str, rows: int, plant: str = "", loops: int = 0) -
     with tempfile.TemporaryDirectory() as folder:
         words = [
             "valgrind", "--tool=callgrind", "--instr-atstart=no", f"--callgrind-out-file={folder}/out",
-            sys.executable, "-m", "cuzk.cli.perf_counted", curve, str(rows), "--plant", plant, "--loops", str(loops),
+            sys.executable, "-m", "cuzk.cli.perf_counted", curve, str(rows),
+            *(word for phase, loops in (plants or {}).items() for word in ("--plant", f"{phase}={loops}")),
         ]  # fmt: skip
         # Hashes of texts decide where things lie in tables; modules must come from where ours do.
         paths = os.pathsep.join(path for path in sys.path if path)

@@ -54,7 +54,7 @@ def exit_code(answers: Answers) -> int:
 def _number(value: float | None) -> str:
     if value is None:
         return "-"
-    return str(value) if isinstance(value, int) or float(value).is_integer() else f"{value:.4g}"
+    return f"{value:.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
 def cells(row: Row) -> list[str]:
@@ -73,6 +73,15 @@ def sentence(row: Row) -> str:
     return f"{row.tier} {row.workload}: {row.subject}: {row.metric} {row.verdict.value}: {moved}{note}"
 
 
+def _widest(rows: Sequence[Row]) -> dict[str, Any] | None:
+    """The figure that passes and lies furthest from its baseline: how much room the tolerances leave."""
+    near = [row for row in rows if row.verdict.passes and row.ratio is not None and row.tier != "T4"]
+    if not near:
+        return None
+    row = max(near, key=lambda row: abs((row.ratio or 1.0) - 1.0))
+    return {"figure": f"{row.tier} {row.workload} {row.subject} {row.metric}", "ratio": row.ratio}
+
+
 def to_json(answers: Answers) -> dict[str, Any]:
     """For programs."""
     return {
@@ -88,6 +97,7 @@ def to_json(answers: Answers) -> dict[str, Any]:
         "not_compared": [
             {"tier": a.tier, "workload": a.workload, "why": a.why, "allowed": a.allowed} for a in answers.absent
         ],
+        "widest": _widest(answers.rows),
         "exit_code": exit_code(answers),
     }  # fmt: skip
 
