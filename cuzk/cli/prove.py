@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuzk.cli.circuits import check_source, load_compiled, read_hints
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import (
     DeviceOption,
@@ -31,8 +32,11 @@ if TYPE_CHECKING:
     from cuzk.curves import Curve
     from cuzk.device import Device
     from cuzk.groth16 import Blinding
+    from cuzk.pieces import CompiledCircuit
     from cuzk.proof import Proof
+    from cuzk.relation import R1CS
     from cuzk.telemetry import EventSink, MemoryMonitor, Recorder
+    from cuzk.witness import Hints, Witness
 
 __all__ = ["EXAMPLES", "prove"]
 
@@ -42,6 +46,7 @@ EXAMPLES = epilog(
     "--public public.json --proof-bytes proof.bin --json",
     "cuzk prove --key circuit.zkey --witness circuit.wtns\n--proof proof.json --public public.json\n"
     "--device cpu --variant D4=8 --timing --events events.jsonl",
+    "cuzk prove --key porep.cuzk --circuit porep:2KiB --vanilla c1.json\n--proof proof.json --public public.json",
 )
 
 
@@ -60,6 +65,13 @@ class _Request:
     counters: bool
     interval_ms: int
     quiet: bool
+    built_in: str
+    partition: int
+
+    @property
+    def source(self) -> Path:
+        """What the proof is made from: a witness or a vanilla proof."""
+        return self.file("--vanilla" if self.inputs["--vanilla"] is not None else "--witness")
 
     def file(self, option: str) -> Path:
         """The path of an option that is always given."""
@@ -82,14 +94,21 @@ class _Result:
 
 def prove(
     key: Annotated[Path, typer.Option("--key", metavar="KEY", help="A .zkey, .params or cuzk key.")],
-    witness: Annotated[Path, typer.Option("--witness", metavar="W.wtns", help="Witness.")],
     proof: Annotated[Path, typer.Option("--proof", metavar="proof.json", help="Proof to write.")],
     public: Annotated[Path, typer.Option("--public", metavar="public.json", help="Public inputs to write.")],
-    circuit: Annotated[
+    witness: Annotated[Path | None, typer.Option("--witness", metavar="W.wtns", help="Witness.")] = None,
+    vanilla: Annotated[
         Path | None,
+        typer.Option("--vanilla", metavar="FILE", help="Instead: a vanilla proof of the built-in --circuit."),
+    ] = None,
+    partition: Annotated[
+        int, typer.Option("--partition", metavar="N", help="Which partition of a vanilla proof, from 0.")
+    ] = 0,
+    circuit: Annotated[
+        str | None,
         typer.Option(
             "--circuit",
-            metavar="C.r1cs",
+            metavar="C.r1cs|CIRCUIT",
             help="The circuit: needed with a .params; names the constraint that a wrong witness breaks.",
         ),
     ] = None,
@@ -121,12 +140,16 @@ def prove(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Prove that a witness satisfies a key's circuit.
+    """Prove that a witness satisfies a key's circuit, or that a vanilla proof is right.
 
     The proof is verified before it is written. Existing output files are replaced.
     """
+    built_in = check_source(circuit, witness, vanilla, partition)
     request = _Request(
-        inputs={"--key": key, "--witness": witness, "--circuit": circuit},
+        inputs={
+            "--key": key, "--witness": witness, "--vanilla": vanilla,
+            "--circuit": None if built_in or circuit is None else Path(circuit),
+        },
         outputs={
             "--proof": proof, "--public": public, "--proof-bytes": proof_bytes,
             "--events": events, "--memory": memory,
@@ -140,6 +163,8 @@ def prove(
         counters=counters,
         interval_ms=memory_interval,
         quiet=quiet or timing or as_json,
+        built_in=built_in,
+        partition=partition,
     )  # fmt: skip
     check_inputs(request.inputs)
     check_outputs(request.outputs, request.inputs)
@@ -187,7 +212,7 @@ def _run(request: _Request) -> _Result:
         if memory is not None:
             monitor = stack.enter_context(MemoryMonitor(memory, interval_ms=request.interval_ms))
         stack.enter_context(progress)
-        recorder = Recorder(sinks, counters=counters).scoped(job=request.file("--witness").stem)
+        recorder = Recorder(sinks, counters=counters).scoped(job=request.source.stem)
         return _compute(request, progress, recorder, monitor)
 
 
@@ -196,36 +221,62 @@ def _compute(
 ) -> _Result:
     from cuzk.cli.instruments import attach, book_copies
     from cuzk.cli.loading import load_kernels, map_proving_key
-    from cuzk.formats import load_r1cs, load_witness
     from cuzk.formats.container import naming_file
     from cuzk.groth16 import Prover
     from cuzk.groth16.work import num_workers, prove_work
+    from cuzk.relation import R1CS
     from cuzk.variants import resolve
+    from cuzk.witness import Witness
 
     with recorder.phase("witness_load"):
-        witness = load_witness(request.file("--witness"))
-    blinding = _blinding(request, witness.curve)
+        source = _read_source(request)
+    blinding = _blinding(request, source.curve)
     device = open_device(request.device, progress.kernel_build, request.memory_limit)
     recorder = attach(recorder, device, monitor)
     resolve(request.variants, device.kind)  # what is impossible there is refused before the key is read
-    load_kernels(device, witness.curve, recorder)
+    load_kernels(device, source.curve, recorder)
     with recorder.phase("key_load"):
-        circuit = None
-        if request.inputs["--circuit"] is not None:
-            circuit = load_r1cs(request.file("--circuit"))
-        key, checks = map_proving_key(request.file("--key"), device, circuit=circuit)
-        with naming_file(request.file("--witness")):
-            key.check_witness(witness)
+        circuit = _read_circuit(request)
+        of_file = circuit if isinstance(circuit, R1CS) else None
+        key, checks = map_proving_key(request.file("--key"), device, circuit=of_file)
+        if isinstance(source, Witness):
+            with naming_file(request.source):
+                key.check_witness(source)
     with checks:
         with naming_file(request.inputs["--circuit"] or request.file("--key")):
             prover = Prover(key, device, variants=request.variants, recorder=recorder, circuit=circuit)
         if progress.is_shown:
-            progress.expect(prove_work(key, witness, num_workers(device), self_check=request.self_check))
-        proof = prover.prove(witness, blinding=blinding, self_check=request.self_check)
+            sample = source if isinstance(source, Witness) else circuit
+            assert sample is not None
+            assert not isinstance(sample, R1CS)
+            progress.expect(prove_work(key, sample, num_workers(device), self_check=request.self_check))
+        with naming_file(request.source):
+            public = (
+                source.public(key.num_public) if isinstance(source, Witness) else prover.public_inputs(source)
+            )
+        proof = prover.prove(source, blinding=blinding, self_check=request.self_check)
         book_copies(recorder, device)
         with recorder.phase("wait_check"):
             checks.wait()
-    return _Result(proof, witness.public(key.num_public), device, recorder, key.num_constraints, monitor)
+    return _Result(proof, public, device, recorder, key.num_constraints, monitor)
+
+
+def _read_source(request: _Request) -> Witness | Hints:
+    """The witness, or what a vanilla proof gives the circuit's programs."""
+    from cuzk.formats import load_witness
+
+    if request.inputs["--vanilla"] is None:
+        return load_witness(request.source)
+    return read_hints(request.built_in, request.source, request.partition)
+
+
+def _read_circuit(request: _Request) -> R1CS | CompiledCircuit | None:
+    """The circuit, where the command line names one."""
+    from cuzk.formats import load_r1cs
+
+    if request.built_in:
+        return load_compiled(request.built_in)
+    return None if request.inputs["--circuit"] is None else load_r1cs(request.file("--circuit"))
 
 
 def _blinding(request: _Request, curve: Curve) -> Blinding | None:

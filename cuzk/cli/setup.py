@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuzk.cli.circuits import is_built_in, load_circuit
 from cuzk.cli.help_text import epilog
 from cuzk.cli.key_files import check_word
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
@@ -30,6 +31,7 @@ EXAMPLES = epilog(
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json\n--insecure-seed 1 --force",
     "cuzk setup circuit.r1cs --ptau powers.ptau\n--key circuit.cuzk --vkey vkey.json",
+    "cuzk setup poseidon:8 --key poseidon.cuzk --vkey vkey.json",
     note="For keys that others must trust, run a ceremony (snarkjs) and pass its .zkey to `cuzk prove`.",
 )
 
@@ -46,7 +48,9 @@ _SECOND_PHASE = (
 
 
 def setup(
-    circuit: Annotated[Path, typer.Argument(metavar="CIRCUIT.r1cs", help="The circuit.")],
+    circuit: Annotated[
+        str, typer.Argument(metavar="C.r1cs|CIRCUIT", help="A file, or the name of a built-in circuit.")
+    ],
     key: Annotated[Path, typer.Option("--key", metavar="K.cuzk", help="Proving key to write.")],
     vkey: Annotated[Path, typer.Option("--vkey", metavar="vkey.json", help="Verifying key to write.")],
     device: DeviceOption = "auto",
@@ -85,7 +89,7 @@ def setup(
 
     check_device_name(device)
     check_word(roots, ROOT_CONVENTIONS, "--roots")
-    inputs = {"CIRCUIT": circuit, "--ptau": ptau}
+    inputs = {"CIRCUIT": None if is_built_in(circuit) else Path(circuit), "--ptau": ptau}
     check_inputs(inputs)
     check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
     check_outputs({"--events": events}, inputs | {"--key": key, "--vkey": vkey})
@@ -107,24 +111,22 @@ def setup(
 
 
 def _telemetry(
-    stack: ExitStack, circuit: Path, events: Path | None, *, quiet: bool
+    stack: ExitStack, circuit: str, events: Path | None, *, quiet: bool
 ) -> tuple[Progress, Recorder]:
     """What shows progress, and what records phases; the file of events is closed with the stack."""
     from cuzk.cli.progress import SETUP_STEPS, Progress
     from cuzk.telemetry import EventSink, JsonlWriter, Recorder
 
-    progress = Progress(f"set-up of {circuit.name}", SETUP_STEPS, quiet=quiet)
+    progress = Progress(f"set-up of {Path(circuit).name}", SETUP_STEPS, quiet=quiet)
     sinks: list[EventSink] = [progress]
     if events is not None:
         sinks.append(stack.enter_context(JsonlWriter(events)))
     return progress, Recorder(sinks)
 
 
-def _read(circuit: Path, progress: Progress, recorder: Recorder) -> R1CS:
-    from cuzk.formats import load_r1cs
-
+def _read(circuit: str, progress: Progress, recorder: Recorder) -> R1CS:
     with recorder.phase("circuit_load"):
-        r1cs = load_r1cs(circuit)
+        r1cs = load_circuit(circuit)
     progress.title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
     return r1cs
 

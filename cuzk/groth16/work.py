@@ -8,11 +8,13 @@ What one thread does while the others wait counts once for each worker, so that 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import Curve, GroupSpec
 from cuzk.device.base import Device
 from cuzk.keys import HForm, ProvingKey
+from cuzk.pieces import CompiledCircuit, Opcode
 from cuzk.relation import R1CS
 from cuzk.witness import Witness
 
@@ -98,13 +100,14 @@ def setup_work(r1cs: R1CS, workers: int = 1) -> dict[str, float]:
 
 
 def prove_work(
-    key: ProvingKey, witness: Witness, workers: int = 1, *, self_check: bool = True
+    key: ProvingKey, witness: Witness | CompiledCircuit, workers: int = 1, *, self_check: bool = True
 ) -> dict[str, float]:
     """Phase -> units, in the order of a proof whose key and witness are loaded.
 
     Args:
         key: The key.
-        witness: A sample of its values says how many scalars are 0, 1, or neither.
+        witness: A sample of its values says how many scalars are 0, 1, or neither. Of a circuit whose programs make
+            the witness, bits are taken to be one half of the time.
         workers: num_workers of the device.
         self_check: Whether the proof is verified.
     """
@@ -112,9 +115,13 @@ def prove_work(
     g1, g2 = curve.g1, curve.g2
     nnz = sum(matrix.nnz for matrix in key.matrices.values())
     sample = np.arange(0, variables, max(1, variables // _SAMPLE))
-    values = witness.values[sample]
-    is_small = ~values[:, 1:].any(axis=1) & (values[:, 0] <= 1)
-    is_one = is_small & (values[:, 0] == 1)
+    if isinstance(witness, CompiledCircuit):
+        bits = _is_bit(witness, len(sample))
+        is_small, is_one = bits, bits & (np.arange(len(sample)) % 2 == 0)
+    else:
+        values = witness.values[sample]
+        is_small = ~values[:, 1:].any(axis=1) & (values[:, 0] <= 1)
+        is_one = is_small & (values[:, 0] == 1)
     share = variables / len(sample)
     in_query = {"l": np.ones(len(sample), bool), "a": _is_used(key.a, sample), "b": _is_used(key.b, sample)}
     ones = {name: float((is_one & used).sum()) * share for name, used in in_query.items()}
@@ -132,6 +139,18 @@ def prove_work(
         "proof_assembly": 0.3 * _PAIRINGS * workers,
         "self_check": _PAIRINGS * workers if self_check else 0.0,
     }
+
+
+def _is_bit(circuit: CompiledCircuit, count: int) -> NDArray[np.bool_]:
+    """So many booleans, of which as large a share is true as of a circuit's variables are bits, evenly spread."""
+    bits = 0
+    for piece in circuit.pieces:
+        bundles = piece.program.bundles
+        made = bundles[np.isin(bundles[:, 0], (Opcode.LOGIC, Opcode.SUM, Opcode.BITS)), 1].sum()
+        bits += int(made) * len(piece.instances)
+    share = min(1.0, bits / circuit.num_variables)
+    steps: NDArray[np.float64] = np.floor(np.arange(count + 1) * share)
+    return steps[1:] > steps[:-1]
 
 
 _ODD: HForm = "odd_lagrange"
