@@ -15,6 +15,7 @@ from cuzk_oracles.params import get_params
 from cuzk.curves import Curve, GroupSpec
 from cuzk.formats import (
     PROOF_ENCODINGS,
+    PceInfo,
     cuzk_key_from_bytes,
     cuzk_key_to_bytes,
     decode_proof,
@@ -23,6 +24,7 @@ from cuzk.formats import (
     load_cuzk_key,
     load_key,
     load_params,
+    load_pce,
     load_proof,
     load_public,
     load_r1cs,
@@ -33,14 +35,18 @@ from cuzk.formats import (
     load_zkey,
     read_ceremony,
     save_params,
+    save_pce,
     solidity_calldata,
 )
 from cuzk.formats.point_encodings import ENCODERS
 from cuzk.formats.ptau import load_ptau
 from cuzk.keys import ProvingKey, VerifyingKey
 from cuzk.limbs import points_to_ints
+from cuzk.ops.piece_checks import check_circuit
+from cuzk.pieces import CompiledCircuit
 from cuzk.proof import Proof
 from cuzk.relation import R1CS
+from cuzk.synthesis import circuit_hash, circuit_sizes
 from cuzk.witness import Witness
 
 #: Of a .ptau the part for so large a domain is read.
@@ -116,6 +122,26 @@ def _key_holds(found: ProvingKey, data: bytes, curve: Curve) -> bool:
     return same and again.circuit_digest == found.circuit_digest
 
 
+def _read_pce(path: Path, curve: Curve, circuit: R1CS | None) -> tuple[CompiledCircuit, PceInfo]:
+    """A compiled circuit as it is used: its tables are checked, and then trusted."""
+    found, info = load_pce(path)
+    check_circuit(found)
+    circuit_sizes(found)
+    circuit_hash(found)
+    return found, info
+
+
+def _pce_holds(found: tuple[CompiledCircuit, PceInfo], data: bytes, curve: Curve) -> bool:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "again"
+        save_pce(path, *found)
+        again = path.read_bytes()
+    arrays, same = (
+        whole[-(-(64 + int.from_bytes(whole[12:16], "little")) // 4096) * 4096 :] for whole in (data, again)
+    )
+    return arrays == same
+
+
 def _params_hold(found: ProvingKey, data: bytes, curve: Curve) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "again"
@@ -178,6 +204,7 @@ READERS: dict[str, Reader] = {
     "wtns": Reader(lambda path, curve, circuit: load_witness(path), _wtns_holds),
     "zkey": Reader(lambda path, curve, circuit: load_zkey(path), _zkey_holds),
     "cuzk_key": Reader(lambda path, curve, circuit: load_cuzk_key(path, verify="all"), _key_holds),
+    "pce": Reader(_read_pce, _pce_holds),
     "vkey_json": Reader(lambda path, curve, circuit: load_vkey(path), _vkey_holds),
     "proof_json": Reader(lambda path, curve, circuit: load_proof(path), _proof_holds),
     "public_json": Reader(lambda path, curve, circuit: load_public(path, curve), _public_holds),

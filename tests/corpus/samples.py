@@ -19,6 +19,7 @@ from cuzk.formats import (
     encode_proof,
     proof_to_json,
     save_params,
+    save_pce,
     save_vk,
     save_zkey,
     vkey_to_json,
@@ -33,6 +34,7 @@ from cuzk.proof import Proof
 from cuzk.relation import R1CS
 from cuzk.witness import Witness
 from tests.corpus.readers import READERS
+from tests.formats.pce_builder import INFO, small_circuit
 from tests.formats.ptau_builder import Secrets, ptau_bytes
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -96,7 +98,7 @@ def _written(write: Callable[[Path], None]) -> bytes:
 
 
 def _seal_arrays(whole: bytes, body: bytes) -> bytes:
-    """A cuzk key with other arrays, each under its right checksum."""
+    """A file of our own with other arrays, each under its right checksum."""
     length = int.from_bytes(whole[12:16], "little")
     base = -(-(_START + length) // _ALIGNMENT) * _ALIGNMENT
     header = json.loads(whole[_START : _START + length])
@@ -111,7 +113,7 @@ def _seal_arrays(whole: bytes, body: bytes) -> bytes:
 
 
 def seal_header(whole: bytes, text: bytes) -> bytes:
-    """A cuzk key with another header, under its right checksum."""
+    """A file of our own with another header, under its right checksum."""
     length = int.from_bytes(whole[12:16], "little")
     old = -(-(_START + length) // _ALIGNMENT) * _ALIGNMENT
     new = -(-(_START + len(text)) // _ALIGNMENT) * _ALIGNMENT
@@ -119,18 +121,18 @@ def seal_header(whole: bytes, text: bytes) -> bytes:
     return (start + bytes(16) + text).ljust(new, b"\0") + whole[old:]
 
 
-def _own_key(curve: Curve, key: ProvingKey) -> Iterator[Sample]:
-    whole = cuzk_key_to_bytes(key)
+def _array_file(curve: Curve, kind: str, whole: bytes) -> Iterator[Sample]:
+    """A file of our own: all of it, its header under a right checksum, its arrays under right checksums."""
     length = int.from_bytes(whole[12:16], "little")
     base = -(-(_START + length) // _ALIGNMENT) * _ALIGNMENT
     header = whole[_START : _START + length]
-    yield Sample(f"{curve.name}/cuzk_key", "cuzk_key", curve, whole, step=512)
+    yield Sample(f"{curve.name}/{kind}", kind, curve, whole, step=512)
     yield Sample(
-        f"{curve.name}/cuzk_key header", "cuzk_key", curve, header,
+        f"{curve.name}/{kind} header", kind, curve, header,
         wrap=functools.partial(seal_header, whole), is_text=True,
     )  # fmt: skip
     yield Sample(
-        f"{curve.name}/cuzk_key arrays", "cuzk_key", curve, whole[base:],
+        f"{curve.name}/{kind} arrays", kind, curve, whole[base:],
         wrap=functools.partial(_seal_arrays, whole), step=64,
     )  # fmt: skip
 
@@ -176,7 +178,10 @@ def samples() -> tuple[Sample, ...]:
                 f"{name}/ptau", "ptau", curve,
                 ptau_bytes(curve, 2, Secrets(tau=3, alpha=5, beta=7), prepared=True), step=16,
             ),
-            *_own_key(curve, key),
+            *_array_file(curve, "cuzk_key", cuzk_key_to_bytes(key)),
+            *_array_file(
+                curve, "pce", _written(lambda path, name=name: save_pce(path, small_circuit(name), INFO))  # type: ignore[misc]
+            ),
             *_texts(curve, key, proof, witness.public(1)),
         ]  # fmt: skip
         found += [

@@ -31,7 +31,7 @@ def test_every_reader_answers_damaged_files_with_named_errors() -> None:
     assert report.cases == 4_000
     counts = report.by_reader()
     assert {reader for reader, _ in counts} >= set(READERS), text
-    for reader, curve in itertools.product(("r1cs", "wtns", "zkey", "cuzk_key", "vkey_json"), CURVES):
+    for reader, curve in itertools.product(("r1cs", "wtns", "zkey", "cuzk_key", "pce", "vkey_json"), CURVES):
         assert counts[reader, curve]["FormatError"] > 5, text
         assert counts[reader, curve]["parsed"] > 0, text
     assert counts["params", "bls12_381"]["FormatError"] > 10, text
