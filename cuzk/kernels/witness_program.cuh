@@ -86,25 +86,49 @@ CUZK_FN void witness_bits(Ex&, const WitnessPlace<Fr>& place, const PieceQuad& b
     }
 }
 
-/// What makes a row hold.  A lane takes a row, or the lanes share the terms of one.
+/// Every step-th term of one side of a row that is solved, from `offset` on, without the result's own.
+template <class Fr>
+CUZK_FN Fr witness_side(const WitnessPlace<Fr>& place, u32 row, u32 side, i32 own, u32 offset, u32 step) {
+    const u32* ends = place.a.row_ptr + side * (place.a.num_rows + 1) + row;
+    return place.sum(ends[0] + offset, ends[1], step, side == 2 ? own : PIECE_NO_VAR);
+}
+
+/// What makes rows hold: sign * (A w * B w - C w).  Three lanes take a row, a side each.
 /// Cost: a product for the row, and one for every term whose value and coefficient are no units.
 template <class Ex, class Fr>
 CUZK_FN void witness_solve(Ex& ex, const WitnessPlace<Fr>& place, const PieceQuad& bundle, u32 lane) {
-    const bool wide = bundle.x == WITNESS_WIDE;
-    for (u32 i = wide ? 0 : lane; i < (u32)bundle.y; i += wide ? (u32)bundle.y : Ex::WARP) {
-        const PieceQuad solve = place.a.operands[(u32)bundle.z + i];
+    constexpr u32 LANES = Ex::WARP == 1 ? 1 : 3, AT_ONCE = Ex::WARP / LANES;
+    const u32 count = (u32)bundle.y;
+    for (u32 base = 0; base < count; base += AT_ONCE) {
+        const u32 i = base + lane / LANES;
+        const bool mine = i < count && lane < LANES * AT_ONCE;
+        const PieceQuad solve = place.a.operands[(u32)bundle.z + (mine ? i : 0)];
         const u32 slot = (u32)bundle.t + i;
         const i32 own = place.variable(slot);
-        Fr result = Fr::zero();
-        CUZK_NO_UNROLL
-        for (u32 side = 0; side < 3; ++side) {
-            const u32* row = place.a.row_ptr + side * (place.a.num_rows + 1) + (u32)solve.x;
-            Fr value = place.sum(row[0] + (wide ? lane : 0), row[1], wide ? Ex::WARP : 1, side == 2 ? own : PIECE_NO_VAR);
-            if (wide) value = sum_over_lanes(ex, value);
-            result = side == 0 ? value : side == 1 ? result * value : result - value;
+        Fr a = mine ? witness_side(place, (u32)solve.x, lane % LANES, own, 0, 1) : Fr::zero(), b, c;
+        if constexpr (Ex::WARP == 1) {
+            b = witness_side(place, (u32)solve.x, 1, own, 0, 1);
+            c = witness_side(place, (u32)solve.x, 2, own, 0, 1);
+        } else {
+            b = ex.shfl_down(a, 1);
+            c = ex.shfl_down(a, 2);
         }
-        if (!wide || lane == 0) place.set(slot, solve.y < 0 ? -result : result);
+        if (mine && lane % LANES == 0) place.set(slot, (a * b - c).cneg(solve.y < 0));
     }
+}
+
+/// The same for one row, whose terms the lanes share.
+template <class Ex, class Fr>
+CUZK_FN void witness_wide(Ex& ex, const WitnessPlace<Fr>& place, const PieceQuad& bundle, u32 lane) {
+    const PieceQuad solve = place.a.operands[(u32)bundle.z];
+    const i32 own = place.variable((u32)bundle.t);
+    Fr result = Fr::zero();
+    CUZK_NO_UNROLL
+    for (u32 side = 0; side < 3; ++side) {
+        const Fr value = sum_over_lanes(ex, witness_side(place, (u32)solve.x, side, own, lane, Ex::WARP));
+        result = side == 0 ? value : side == 1 ? result * value : result - value;
+    }
+    if (lane == 0) place.set((u32)bundle.t, result.cneg(solve.y < 0));
 }
 
 /// Runs one bundle; an opcode that there is not is a fault.
@@ -122,8 +146,8 @@ CUZK_FN void witness_bundle(Ex& ex, const WitnessPlace<Fr>& place, const PieceQu
             break;
         case WITNESS_SUM: witness_sum(ex, place, bundle, lane); break;
         case WITNESS_BITS: witness_bits(ex, place, bundle, lane); break;
-        case WITNESS_SOLVE:
-        case WITNESS_WIDE: witness_solve(ex, place, bundle, lane); break;
+        case WITNESS_SOLVE: witness_solve(ex, place, bundle, lane); break;
+        case WITNESS_WIDE: witness_wide(ex, place, bundle, lane); break;
         case WITNESS_LINEAR:
             for (u32 i = lane; i < count; i += Ex::WARP) {
                 const PieceQuad op = a.operands[first + i];
