@@ -13,15 +13,20 @@ from pathlib import Path
 __all__ = ["host_source_digest"]
 
 KERNEL_DIR = Path(__file__).resolve().parent.parent / "kernels"
-#: What the host builds of the kernels read; the pairing is a module of its own.
-_PATTERNS = ("*.cuh", "*.hpp", "generated/*.cuh", "native/*.hpp", "native/*.cpp")
+#: What host builds are made from, in any folder below.
+_PATTERNS = ("*.cuh", "*.hpp", "*.cpp")
 
 
-def host_source_digest() -> str:
-    """Digest of every file that a host build of the kernels reads: 16 hexadecimal digits."""
+def host_source_digest(directory: Path | None = None) -> str:
+    """Digest of every C++ source of the host builds: 16 hexadecimal digits.
+
+    Args:
+        directory: Folder of the kernels; those of this package by default.
+    """
+    directory = directory or KERNEL_DIR
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in _PATTERNS for path in KERNEL_DIR.glob(pattern)):
-        digest.update(path.relative_to(KERNEL_DIR).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(path for pattern in _PATTERNS for path in directory.rglob(pattern)):
+        digest.update(path.relative_to(directory).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return digest.hexdigest()[:16]
 
 
