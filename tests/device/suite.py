@@ -78,6 +78,12 @@ PARTS = (
     Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 150),
     Part("proofs-dense", f"-m tests.device.proofs --logs 22,24 --dense {_SCRIPT}", 400, 60),
     Part("proofs-bn254", f"-m tests.device.proofs --logs 20,22 --curve bn254 {_SCRIPT}", 300, 60),
+    Part(
+        "variants",
+        "-m tests.variants.covering --device cuda --curve bls12_381 --log 12 --json RESULT --budget-s SECONDS",
+        500,
+        120,
+    ),
     Part("streaming", "-m tests.device.streaming --log 24 --limit 4GiB --json RESULT", 300, 150),
     Part(
         "streaming-26", "-m tests.device.streaming --log 26 --limit 14GiB --in-memory --json RESULT", 520, 450

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from cuzk_fuzz.covering import Factor, covering_array
 
@@ -27,7 +27,9 @@ from cuzk.proof import Proof
 from cuzk.telemetry import Recorder
 from cuzk.variants import VARIANTS
 from cuzk.witness import Witness
+from tests.device.results import Results, tree_digest
 from tests.prover.support import blinding, key, workload
+from tests.variants.circuit import classes
 from tests.variants.evidence import Run, missing_evidence, noting_launches
 
 __all__ = ["Bench", "factors", "left_out"]
@@ -93,13 +95,13 @@ class Bench:
 
     def __init__(self, device: Device, curve: str, log_domain: int, circuits: int) -> None:
         self.device, self.circuits = device, circuits
-        # Values of every class; as many rows as the domain holds beside those that bind the inputs.
-        load = workload("bits", curve, (1 << log_domain) - 8)
-        self.curve = load.curve
+        # As many rows as the domain holds beside those that bind the inputs.
+        loads = [classes(curve, (1 << log_domain) - 8, seed) for seed in range(circuits)]
+        load, self.curve = loads[0], loads[0].curve
         # A field without a 2n-th root of unity has no odd coset.
         form = "odd_lagrange" if log_domain < load.curve.two_adicity else "monomial"
         self.key: ProvingKey = key(load, form)
-        self.witnesses: list[Witness] = [load.witness] * circuits
+        self.witnesses: list[Witness] = [one.witness for one in loads]
         self.expected = Prover(self.key, get_device("cpu")).prove_batch(
             self.witnesses, blindings=self.blindings(), self_check=False
         )
@@ -126,7 +128,7 @@ class Bench:
         return [f"proofs {wrong} differ"] * bool(wrong) + missing_evidence(run)
 
 
-def check(bench: Bench, rows: Sequence[dict[str, str]], budget_s: float) -> Iterator[dict[str, object]]:
+def check(bench: Bench, rows: Sequence[dict[str, str]], budget_s: float) -> Iterator[dict[str, Any]]:
     """Run rows while there is time; a result for each."""
     start = time.perf_counter()
     for number, row in enumerate(rows):
@@ -158,7 +160,8 @@ def main() -> int:
     device = get_device(options.device)
     device.load(options.curve)
     log_domain = options.log or {"emu": 7, "cpu": 10, "cuda": 12}[device.kind]
-    for name, reasons in left_out(device, options.circuits).items():
+    out = left_out(device, options.circuits)
+    for name, reasons in out.items():
         for reason in dict.fromkeys(reasons.values()):
             values = ", ".join(value for value, why in reasons.items() if why == reason)
             print(f"left out: {name}={values}: {reason}")
@@ -170,21 +173,17 @@ def main() -> int:
         flush=True,
     )
     bench = Bench(device, options.curve, log_domain, options.circuits)
-    results = []
+    head = {"device": device.name, "build": device.build_key, "tree": tree_digest()}
+    shape = {"curve": options.curve, "log_domain": log_domain, "circuits": options.circuits, "left_out": out}
+    results = Results(options.json, head | shape)
     for result in check(bench, rows, options.budget_s):
-        results.append(result)
+        results.add(result)
         if result["faults"]:
             print(f"row {result['row']}: {result['faults']}\n  {result['variants']}", flush=True)
-    bad = [result for result in results if result["faults"]]
-    if options.json:
-        head = {
-            "device": device.name,
-            "build": device.build_key,
-            "curve": options.curve,
-            "log_domain": log_domain,
-        }
-        options.json.write_text(json.dumps({**head, "circuits": options.circuits, "rows": results}, indent=1))
-    print(f"{len(results) - len(bad)} rows of {len(results)} gave the bytes and the traces that they should")
+    results.finish()
+    done = results.data["rows"]
+    bad = [result for result in done if result["faults"]]
+    print(f"{len(done) - len(bad)} rows of {len(done)} gave the bytes and the traces that they should")
     return int(bool(bad))
 
 
