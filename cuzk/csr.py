@@ -240,14 +240,14 @@ def csr_from_indexed(
     if (used & is_zero).any():
         keep = ~is_zero[index]
         place, index = place[keep], index[keep]
-    dictionary, remap = _sorted_dictionary(values, used & ~is_zero)
+    dictionary, remap = sorted_dictionary(values, used & ~is_zero)
     row_ids = (place >> np.uint64(32)).astype(np.int64)
     return CsrMatrix(
         curve,
         shape[1],
         _row_ptr_from_counts(np.bincount(row_ids, minlength=shape[0])),
         place.astype(np.uint32),  # keeps the low half: the column
-        remap[index].astype(_index_dtype(len(dictionary))),
+        remap[index].astype(index_dtype(len(dictionary))),
         dictionary,
     )
 
@@ -258,15 +258,20 @@ def _row_ptr_from_counts(counts: IntArray) -> IntArray:
     return row_ptr
 
 
-def _index_dtype(count: int) -> type[np.unsignedinteger[Any]]:
+def index_dtype(count: int) -> type[np.unsignedinteger[Any]]:
     """Smallest unsigned type that indexes count values."""
     if count <= 1 << 8:
         return np.uint8
     return np.uint16 if count <= 1 << 16 else np.uint32
 
 
-def _sorted_dictionary(values: U64Array, used: IntArray) -> tuple[U64Array, IntArray]:
-    """The used values, sorted and distinct, and the map from old to new index."""
+def sorted_dictionary(values: U64Array, used: IntArray) -> tuple[U64Array, IntArray]:
+    """The dictionary of a canonical matrix, and the map from old to new index.
+
+    Args:
+        values: Shape (d, limbs) uint64. Form: Montgomery. May hold duplicates.
+        used: Shape (d,) bool. Which of them the matrix uses.
+    """
     old = np.flatnonzero(used)
     order = np.lexsort(values[old].T)  # the last key, the highest limb, decides first
     old = old[order]

@@ -27,6 +27,7 @@ from cuzk.curves import get_curve
 from cuzk.errors import InternalError, ShapeError
 from cuzk.pieces import CompiledCircuit, Opcode
 from cuzk.synthesis import ONE, ConstraintSystem, Variable, circuit_hash, circuit_sizes
+from cuzk.synthesis.expand import expand
 from cuzk.synthesis.program import LANES
 from tests.synthesis.as_oracle import as_oracle
 
@@ -76,7 +77,10 @@ def check(record: Record, hints: Sequence[int], seed: int = 0) -> CompiledCircui
         rng.shuffle(piece.instances)
     assert oracle.run(plain, list(hints)) == witness.to_ints()
     assert r1cs.first_unsatisfied(witness) is None
-    assert circuit_hash(circuit) == circuit_hash(recorded.r1cs()) == circuit_hash(r1cs)
+    written = recorded.r1cs()
+    written.validate()
+    assert written.digest() == r1cs.digest()
+    assert circuit_hash(circuit) == circuit_hash(written) == circuit_hash(r1cs)
     assert circuit_sizes(circuit) == circuit_sizes(r1cs)
     return circuit
 
@@ -269,6 +273,18 @@ def test_insertion_compiles_to_few_pieces() -> None:
         bits, others = alloc_bits(cs, 3), [cs.alloc() for _ in range(7)]
         node = insert(cs, node, bits, others)[3]
     assert [len(piece.instances) for piece in cs.compile().pieces] == [1, 5]
+
+
+def test_a_variable_bound_twice_is_refused_when_rows_are_written_out() -> None:
+    """Recording never does it; a damaged file might."""
+    cs = ConstraintSystem(TOY)
+    x, y = cs.alloc(), cs.alloc()
+    cs.cut()
+    cs.enforce({x: 1, y: 1}, {}, {})
+    circuit = cs.compile()
+    circuit.pieces[1].instances.bindings[:] = x
+    with pytest.raises(ShapeError, match="a variable twice"):
+        expand(circuit)
 
 
 def test_what_is_refused() -> None:
