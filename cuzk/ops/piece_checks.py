@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cuzk.csr import IntArray
 from cuzk.errors import RangeError, ShapeError
 from cuzk.limbs import first_not_below
 from cuzk.ops.fr_common import check_fr
@@ -20,8 +20,6 @@ __all__ = ["check_circuit", "given_inputs", "operand_rows", "own_reads", "ranges
 
 _REMEDY = "the compiled circuit is damaged: compile it again"
 _MOST = 1 << 31  # tables are indexed in 32 bits, and some numbers have a sign
-
-IntArray = NDArray[Any]
 
 
 def ranges(first: IntArray, count: IntArray) -> IntArray:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from cuzk.csr import IntArray
 from cuzk.ops.piece_checks import own_reads
 from cuzk.pieces import CompiledCircuit, Piece
 
 __all__ = ["bundle_groups"]
 
 
-def bundle_groups(circuit: CompiledCircuit, piece: Piece) -> NDArray[Any]:
+def bundle_groups(circuit: CompiledCircuit, piece: Piece) -> IntArray:
     """The group of each bundle of a checked program.
 
     A bundle is in group 0 if it reads nothing that its program makes, else one behind the last group that it reads

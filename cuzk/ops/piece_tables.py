@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from cuzk.csr import IntArray
 from cuzk.curves import Curve
 from cuzk.device.base import Array, Device, DeviceLimits
 from cuzk.errors import RangeError
@@ -22,8 +22,6 @@ from cuzk.ops.plan_pieces import MOST_WITNESS_WARPS, piece_long_row, piece_tile_
 from cuzk.pieces import CompiledCircuit, Opcode
 
 __all__ = ["DevicePieces"]
-
-IntArray = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
