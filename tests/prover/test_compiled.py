@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cuzk.circuits.catalogue import find_circuit
 from cuzk.curves import Curve, get_curve
 from cuzk.errors import CurveMismatchError, InputError, RangeError, ShapeError, UnsatisfiedError
 from cuzk.groth16 import Prover
@@ -22,11 +23,17 @@ from cuzk.groth16.resident import ResidentKey
 from cuzk.groth16.row_forms import CsrRows, PieceRows, one_piece
 from cuzk.groth16.setup import setup
 from cuzk.keys import ProvingKey
-from cuzk.limbs import fr_to_ints, limbs_to_ints
+from cuzk.limbs import fr_from_ints, fr_to_ints, limbs_to_ints
+from cuzk.ops.fr_vec import from_mont
 from cuzk.ops.piece_checks import check_circuit
+from cuzk.ops.piece_spmv import piece_spmv
+from cuzk.ops.piece_tables import DevicePieces
+from cuzk.ops.spmv import DeviceMatrix, spmv
+from cuzk.ops.witness_program import run_witness
 from cuzk.pieces import CompiledCircuit
 from cuzk.proving import prove
 from cuzk.relation import R1CS
+from cuzk.synthesis import ConstraintSystem
 from cuzk.telemetry import Recorder
 from cuzk.variants import resolve
 from cuzk.witness import Hints, Witness
@@ -219,3 +226,38 @@ def test_hints_are_checked() -> None:
             Hints.from_ints(curve, [], bad)
     with pytest.raises(ShapeError):
         Hints(curve, np.zeros((3, 2), np.uint64))
+
+
+def recorded(name: str, hints: list[int]) -> tuple[CompiledCircuit, R1CS, Witness]:
+    """A built-in circuit: its pieces, its rows, and the witness that the front end computes of hints."""
+    found = find_circuit(name)
+    curve = get_curve(found.curve)
+    plain, computed = ConstraintSystem(curve), ConstraintSystem(curve, hints=iter(hints))
+    found.record(plain)
+    found.record(computed)
+    return plain.compile(), plain.r1cs(), computed.witness()
+
+
+@pytest.mark.parametrize("spec", ["cpu", "emu"])
+def test_a_built_in_circuit_from_hints_to_the_proof(spec: str) -> None:
+    circuit, r1cs, witness = recorded("poseidon:2", [5, get_curve("bls12_381").r - 1])
+    made = setup(r1cs, device("cpu"), toxic_waste=waste(r1cs.curve))
+    hints = Hints.from_ints(r1cs.curve, [5, r1cs.curve.r - 1])
+    expected = Prover(made, device("cpu")).prove(witness, blinding=blinding(r1cs.curve))
+    prover = Prover(made, device(spec), circuit=circuit)
+    assert prover.public_inputs(hints) == witness.public(r1cs.num_public)
+    assert prover.prove(hints, blinding=blinding(r1cs.curve)) == expected
+
+
+def test_a_compression_has_the_front_end_s_witness_and_rows() -> None:
+    """26,000 rows, one of them a thousand terms long."""
+    bits = [(i * i // 3) % 2 for i in range(512)]
+    circuit, r1cs, witness = recorded("sha256:compression", bits)
+    where, curve = device("cpu"), circuit.curve
+    pieces = DevicePieces.upload(where, circuit, long_row=100)
+    hints = where.upload(fr_from_ints(curve, bits))
+    w = run_witness(where, pieces, hints)
+    assert np.array_equal(where.download(from_mont(where, curve, w)), witness.values)
+    for side, matrix in enumerate(r1cs.matrices.values()):
+        expected = spmv(where, curve, DeviceMatrix.upload(where, matrix), w)
+        assert np.array_equal(where.download(piece_spmv(where, pieces, side, w)), where.download(expected))
