@@ -1,11 +1,11 @@
-"""What the compiler says of each GPU kernel: registers, stack, spills, shared memory.  Needs NVRTC, no GPU."""
+"""What each GPU kernel compiles to: registers, stack, spills, shared memory, instructions.  Needs NVRTC, no GPU."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
-from cuzk.device import builder
+from cuzk.device import builder, sass
 from cuzk.errors import InternalError
 
 __all__ = ["STATIC_MODULES", "compiler_environment", "parse_log", "static_figures"]
@@ -66,6 +66,8 @@ def static_figures(
 ) -> dict[str, dict[str, int]]:
     """Compile modules for an architecture (or take them from the cache) and read their figures.
 
+    These are what parse_log() finds, and the instructions of each class (sass.py).
+
     Args:
         arch: Compute capability without the dot, such as "90".
         modules: (curve, family) pairs.
@@ -76,5 +78,9 @@ def static_figures(
     """
     figures: dict[str, dict[str, int]] = {}
     for module in builder.build_all(arch, modules, progress=progress):
-        figures |= parse_log(module.log)
+        code = sass.count_instructions(module.cubin, arch)
+        for kernel, said in parse_log(module.log).items():
+            if kernel not in code:
+                raise InternalError(f"the cubin of {module.curve}_{module.family} holds no code of {kernel}")
+            figures[kernel] = said | code[kernel]
     return dict(sorted(figures.items()))

@@ -235,7 +235,7 @@ def _per_loop(runs: Runs, stored: Baseline, curve: str, rows: int) -> float:
     """Instructions of one round of the empty loop, measured once and kept."""
     known = [row for row in runs.rows if row["group"] == "calibration"]
     if not known:
-        loops, phase = 200_000, "msm_h"
+        loops, phase = 20_000, "msm_h"
         more = count_instructions(curve, rows, {phase: loops})[phase]["instructions"]
         runs.add({"group": "calibration", "per_loop": (more - stored.figures[phase]["instructions"]) / loops})
         known = runs.rows[-1:]
@@ -262,7 +262,7 @@ def summary(runs: Runs) -> str:
             really = [row["really"] for row in rows]
             lines.append(
                 f"planted {share:.0%}: {sum(row['caught'] for row in rows)} of {len(rows)} caught "
-                f"(counted {min(really):.2%} to {max(really):.2%})"
+                f"(really {min(really):.2%} to {max(really):.2%})"
             )
     return "\n".join(lines)
 
