@@ -56,6 +56,7 @@ def proof_of(number: int, *, size: str = "2KiB", challenges: int = WINDOW_CHALLE
 def test_counts_of_rust_fil_proofs(name: str) -> None:
     sizes = circuit_sizes(build_circuit(name))
     assert (sizes["num_inputs"], sizes["num_constraints"]) == COUNTS[name]
+    assert FallbackPostCircuit.parse(name).num_inputs == COUNTS[name][0]
 
 
 def test_a_window_of_large_sectors_is_what_is_published_divided() -> None:

@@ -6,6 +6,7 @@ or out of place, a false vanilla proof that satisfies the rows.
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
@@ -13,10 +14,12 @@ from functools import cache
 import pytest
 
 from cuzk.circuits.catalogue import compiled_circuit, find_circuit
+from cuzk.circuits.create_label import create_label_hints
 from cuzk.circuits.hints import stacked_hints
 from cuzk.circuits.porep import find_porep
 from cuzk.circuits.stacked import INPUTS_PER_CHALLENGE, StackedCircuit
 from cuzk.circuits.vanilla.graph import Graph
+from cuzk.circuits.vanilla.labels import create_label
 from cuzk.circuits.vanilla.merkle import InclusionProof, PathElement, TreeShape
 from cuzk.circuits.vanilla.porep import (
     ColumnProof,
@@ -145,6 +148,14 @@ def test_programs_make_the_same_witness_as_plain_python() -> None:
     assert first_broken(r1cs, witness) is None
     _, _, compiled = compiled_witness(TINY_NAME, stacked_hints(circuit, tiny_output()))
     assert fr_to_ints(BLS, compiled) == witness.to_ints()
+
+
+def test_labels_by_programs() -> None:
+    rng = random.Random(10)
+    replica, *parents = (rng.randrange(BLS.r) for _ in range(38))
+    _, broken, witness = compiled_witness("create-label", create_label_hints(replica, parents))
+    assert broken is None
+    assert fr_to_ints(BLS, witness[-1:]) == [create_label(replica, 3, 22, parents)]
 
 
 def wrong_path(proof: InclusionProof) -> InclusionProof:

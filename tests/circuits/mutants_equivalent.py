@@ -1,0 +1,18 @@
+"""Changes to the source of gadgets that change nothing that a circuit states, and why."""
+
+from __future__ import annotations
+
+__all__ = ["why_equivalent"]
+
+#: (module, function, change as the command prints it) -> reason. A change may end in `*`.
+EQUIVALENT: dict[tuple[str, str, str], str] = {}
+
+
+def why_equivalent(module: str, function: str, change: str) -> str | None:
+    """The reason why a change is no mistake, or None."""
+    for (in_module, in_function, pattern), reason in EQUIVALENT.items():
+        if (in_module, in_function) == (module, function) and (
+            change == pattern or (pattern.endswith("*") and change.startswith(pattern[:-1]))
+        ):
+            return reason
+    return None
