@@ -50,14 +50,13 @@ def por_hints(name: str) -> Iterator[int]:
 #: Name of a built-in circuit -> its hints.
 BUILT_IN: dict[str, Callable[[], Sequence[int] | Iterator[int]]] = {
     "sha256:compression": lambda: message_hints(random.Random(1).randbytes(64)),
-    "sha256:512": lambda: message_hints(random.Random(2).randbytes(64)),
     **{f"poseidon:{n}": lambda n=n: elements(n, n) for n in (2, 4, 8, 11)},  # type: ignore[misc]
     **{
         name: lambda name=name: por_hints(name)  # type: ignore[misc]
         for name in (
             "por:poseidon:8-4-2:64:public",
             "por:poseidon:2-0-0:8:private",
-            "por:sha256:4-0-0:4:public",
+            "por:sha256:2-0-0:2:public",
         )
     },
 }
