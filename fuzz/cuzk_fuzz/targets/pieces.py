@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -199,7 +200,7 @@ class PiecesBatch(Batch):
 
     def to_json(self) -> dict[str, Any]:
         """All tables; numbers in standard form."""
-        circuit = asdict(self.circuit)
+        circuit = json.loads(json.dumps(asdict(self.circuit)))  # lists for tuples
         circuit["r"], circuit["dictionary"] = hex(self.circuit.r), ints_as_hex(self.circuit.dictionary)
         return {
             "target": self.target, "subject": self.subject, "op": self.op, "form": "standard",
