@@ -52,6 +52,7 @@ _COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
     "variants": ("variants", "variants", "EXAMPLES"),
     "bench": ("bench", "bench", "EXAMPLES"),
     "ab": ("ab", "ab", "EXAMPLES"),
+    "check": ("check", "check", "EXAMPLES"),
     "waterfall": ("waterfall", "waterfall", "EXAMPLES"),
     "daemon": ("daemon", "daemon", "EXAMPLES"),
     "submit": ("jobs", "submit", "SUBMIT_EXAMPLES"),
