@@ -88,27 +88,30 @@ def caught_by(mutant: SourceMutant, code: str) -> str | None:
     return said or None
 
 
-def _source_score(count: int, rng: random.Random, modules: Sequence[str]) -> list[str]:
-    """Run a sample of source mutants; those that were not caught."""
+def _source_score(count: int, rng: random.Random, modules: Sequence[str]) -> tuple[int, list[str]]:
+    """Run a sample of source mutants; how many there were, and those that were not caught."""
     survivors, by_test = [], Counter[str]()
     equivalent = 0
-    left = count
-    while left:
-        mutant = rng.choice(mutants_of(rng.choice(modules)))
+    pools = {module: rng.sample(found, len(found)) for module in modules if (found := mutants_of(module))}
+    while by_test.total() < count and pools:
+        module = rng.choice(list(pools))
+        mutant = pools[module].pop()
+        if not pools[module]:
+            del pools[module]
         change, code = mutant.rendered()
         where = f"{mutant.module}:{mutant.line} in {mutant.function}: {change}"
         if why_equivalent(mutant.module, mutant.function, change):
             equivalent += 1
             continue
-        left -= 1
         caught = caught_by(mutant, code)
         if caught is None:
             survivors.append(where)
         by_test[(caught or "none").partition(":")[0].partition(".")[0]] += 1
         print(f"{'survives' if caught is None else 'caught'}  {where}  {caught or ''}", flush=True)
-    print(f"source: {count - len(survivors)} of {count} caught, {equivalent} drawn that change nothing")
+    ran = by_test.total()
+    print(f"source: {ran - len(survivors)} of {ran} caught, {equivalent} drawn that change nothing")
     print("by file: " + ", ".join(f"{name} {number}" for name, number in by_test.most_common()))
-    return survivors
+    return ran, survivors
 
 
 def _row_score(count: int, rng: random.Random) -> None:
@@ -134,11 +137,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     of_rows = 0 if options.module else options.sample // 2
     modules = [options.module] if options.module else MODULES
     # Before anything here starts threads, which a forked process would miss.
-    survivors = _source_score(options.sample - of_rows, rng, modules)
+    of_source, survivors = _source_score(options.sample - of_rows, rng, modules)
     if of_rows:
         _row_score(of_rows, rng)
     used = time.process_time() - start + resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-    print(f"{options.sample - len(survivors)} of {options.sample} caught, {used:.0f} s of processor time")
+    total = of_rows + of_source
+    print(f"{total - len(survivors)} of {total} caught, {used:.0f} s of processor time")
     for survivor in survivors:
         print(f"not caught: {survivor}")
     return 1 if survivors else 0
