@@ -102,7 +102,7 @@ class File:
             return (
                 "R.truncated" if old.startswith(new) else "R.longer" if len(new) > len(old) else "R.shorter"
             )
-        changed = [i for i in range(len(old)) if old[i] != new[i]]
+        changed = np.flatnonzero(np.frombuffer(old, np.uint8) != np.frombuffer(new, np.uint8)).tolist()
         if len(changed) == 1:
             return "R.one_byte"
         return "R.one_word" if changed[-1] // 4 == changed[0] // 4 else "R.several_words"

@@ -1,0 +1,1 @@
+"""The gates: `python -m tests.harness.gates quick|gate|nightly`; docs/testing.md describes them."""
