@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 
@@ -24,9 +25,11 @@ from cuzk.synthesis.expand import columns_of, matrix_chunks
 
 __all__ = ["circuit_hash", "circuit_sizes"]
 
-_COUNT_BYTES = 8
+_COUNT = np.dtype(">u8")
+_COUNT_BYTES = _COUNT.itemsize
 _COEFFICIENT_BYTES = 32
-_TERM_BYTES = 1 + _COUNT_BYTES + _COEFFICIENT_BYTES
+#: A term as it is hashed: 41 bytes.
+_TERM = np.dtype([("kind", "u1"), ("number", _COUNT), ("coefficient", f"V{_COEFFICIENT_BYTES}")])
 _ROWS_AT_A_TIME = 1 << 14
 _VARIABLES_AT_A_TIME = 1 << 22
 
@@ -116,10 +119,10 @@ def circuit_hash(circuit: R1CS | CompiledCircuit) -> str:
 
 
 def _dictionary_bytes(matrix: CsrMatrix) -> IntArray:
-    """The coefficients of a matrix. Shape (d, 32) uint8. Form: standard. Order: big-endian."""
+    """The coefficients of a matrix. Shape (d,), 32 bytes each. Form: standard. Order: big-endian."""
     values = fr_to_ints(matrix.curve, matrix.dictionary)
     joined = b"".join(value.to_bytes(_COEFFICIENT_BYTES, "big") for value in values)
-    return np.frombuffer(joined, dtype=np.uint8).reshape(-1, _COEFFICIENT_BYTES)
+    return np.frombuffer(joined, dtype=f"V{_COEFFICIENT_BYTES}")
 
 
 def _encoded_rows(
@@ -127,26 +130,27 @@ def _encoded_rows(
 ) -> IntArray:
     """Rows first .. last-1 as circuit_hash takes them. Shape (bytes,) uint8."""
     lengths = np.stack([np.diff(matrix.row_ptr[first : last + 1]) for matrix, _ in matrices], axis=1)
-    ends = np.cumsum(_COUNT_BYTES + _TERM_BYTES * lengths.reshape(-1))
+    ends = np.cumsum(_COUNT_BYTES + _TERM.itemsize * lengths.reshape(-1))
     starts = np.concatenate([[0], ends[:-1]]).reshape(lengths.shape)
     out = np.empty(int(ends[-1]), dtype=np.uint8)
-    out[starts.reshape(-1, 1) + np.arange(_COUNT_BYTES)] = _big_endian(lengths.reshape(-1))
+    _at_every_byte(out, _COUNT)[starts] = lengths
     for i, (matrix, dictionary) in enumerate(matrices):
         span = slice(int(matrix.row_ptr[first]), int(matrix.row_ptr[last]))
         if span.start == span.stop:
             continue
-        column = matrix.col[span].astype(np.int64)
+        column = matrix.col[span]
         is_aux = column >= num_inputs
-        within = np.arange(span.start, span.stop) - np.repeat(matrix.row_ptr[first:last], lengths[:, i])
-        start = np.repeat(starts[:, i], lengths[:, i]) + _COUNT_BYTES + _TERM_BYTES * within
-        terms = np.empty((len(column), _TERM_BYTES), dtype=np.uint8)
-        terms[:, 0] = np.where(is_aux, ord("A"), ord("I"))
-        terms[:, 1 : 1 + _COUNT_BYTES] = _big_endian(np.where(is_aux, column - num_inputs, column))
-        terms[:, 1 + _COUNT_BYTES :] = dictionary[matrix.coeff[span]]
-        out[start[:, None] + np.arange(_TERM_BYTES)] = terms
+        # Where the row's share starts, less what the terms before the row would take.
+        base = starts[:, i] + _COUNT_BYTES - _TERM.itemsize * matrix.row_ptr[first:last]
+        start = np.repeat(base, lengths[:, i]) + _TERM.itemsize * np.arange(span.start, span.stop)
+        terms = np.empty(len(column), dtype=_TERM)
+        terms["kind"] = np.where(is_aux, ord("A"), ord("I"))
+        terms["number"] = column - np.where(is_aux, np.uint32(num_inputs), np.uint32(0))
+        terms["coefficient"] = dictionary[matrix.coeff[span]]
+        _at_every_byte(out, _TERM)[start] = terms
     return out
 
 
-def _big_endian(numbers: IntArray) -> IntArray:
-    """Each number in 8 bytes. Shape (n, 8) uint8."""
-    return numbers.astype(">u8").view(np.uint8).reshape(-1, _COUNT_BYTES)
+def _at_every_byte(data: IntArray, dtype: np.dtype[Any]) -> IntArray:
+    """A view in which entry i is what begins at byte i: entries overlap. Shape (bytes that one can begin at,)."""
+    return np.ndarray((max(0, len(data) - dtype.itemsize + 1),), dtype=dtype, buffer=data, strides=(1,))
