@@ -27,14 +27,17 @@ if TYPE_CHECKING:
     from cuzk.groth16.setup import setup
     from cuzk.groth16.verify import verify, verify_batch
     from cuzk.keys import ProvingKey, VerifyingKey
+    from cuzk.pieces import CompiledCircuit
     from cuzk.proof import Proof
     from cuzk.proving import prove, prove_batch
     from cuzk.relation import R1CS
-    from cuzk.witness import Witness
+    from cuzk.witness import Hints, Witness
 
 __all__ = [
     "R1CS",
     "Blinding",
+    "CompiledCircuit",
+    "Hints",
     "Proof",
     "Prover",
     "ProvingKey",
@@ -58,6 +61,8 @@ __version__ = "0.1.0"
 _HOME = {
     "R1CS": "cuzk.relation",
     "Blinding": "cuzk.groth16",
+    "CompiledCircuit": "cuzk.pieces",
+    "Hints": "cuzk.witness",
     "Proof": "cuzk.proof",
     "Prover": "cuzk.groth16",
     "ProvingKey": "cuzk.keys",
