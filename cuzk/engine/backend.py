@@ -26,9 +26,9 @@ from cuzk.formats.cuzk_key import map_cuzk_key
 from cuzk.formats.deferred import Deferred
 from cuzk.formats.detect import detect
 from cuzk.groth16 import Prover
+from cuzk.groth16.job import Started
 from cuzk.keys import ProvingKey
 from cuzk.pieces import CompiledCircuit
-from cuzk.proof import Proof
 from cuzk.telemetry import Recorder
 from cuzk.witness import Hints, Witness
 
@@ -195,7 +195,7 @@ class ProverBackend:
         try:
             loaded = held.enter_context(self._keys.hold(order.circuit))
             self._check = check
-            work.proofs = loaded.prover.prove_batch(work.assignments)
+            work.started = loaded.prover.start(work.assignments)
             work.loaded = loaded
         except BaseException:
             held.close()
@@ -206,13 +206,14 @@ class ProverBackend:
         return work
 
     def finish(self, order: Prove, work: _Work, check: Callable[[], None]) -> Sequence[bytes]:
-        """Wait for the checks of the key's file, and encode."""
+        """Assemble, verify, wait for the checks of the key's file, and encode."""
         with work.held:
-            if work.loaded is None or work.proofs is None:
+            if work.loaded is None or work.started is None:
                 raise InternalError(f"order {order.number} was never proven")
             check()
+            proofs = work.loaded.prover.finish(work.started)
             work.loaded.checks.wait()
-            return [encode_proof(proof) for proof in work.proofs]
+            return [encode_proof(proof) for proof in proofs]
 
     def record_fault(self, order: Prove, error: BaseException) -> str:
         """Write what is needed to repeat an order beside copies of its payloads."""
@@ -244,7 +245,7 @@ class _Work:
     assignments: list[Witness | Hints]
     held: ExitStack = None  # type: ignore[assignment]
     loaded: _Loaded | None = None
-    proofs: list[Proof] | None = None
+    started: Started | None = None
 
 
 def make_backend(config: WorkerConfig) -> ProverBackend:

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from cuzk.device.base import Array
-from cuzk.errors import CurveMismatchError, ShapeError
+from cuzk.errors import CurveMismatchError, InternalError, ShapeError
 from cuzk.groth16.assemble import BlindingTerms
 from cuzk.groth16.blinding import Blinding
+from cuzk.groth16.commitments import Commitments
 from cuzk.groth16.evaluate import make_witness, upload_witness
 from cuzk.groth16.resident import ResidentKey
 from cuzk.groth16.verify import PreparedStatement
 from cuzk.limbs import U64Array, fr_to_ints
 from cuzk.ops.fr_vec import from_mont
+from cuzk.proof import Proof
 from cuzk.telemetry import Recorder
 from cuzk.witness import Hints, Witness
 
 if TYPE_CHECKING:
     from cuzk.groth16.prover import Prover
 
-__all__ = ["Assignment", "Job", "check_assignment"]
+__all__ = ["Assignment", "Committed", "Job", "Started", "check_assignment", "wipe"]
 
 #: What a proof is made from: the values of all variables, or what a compiled circuit makes them of.
 Assignment: TypeAlias = Witness | Hints
@@ -116,3 +119,59 @@ class Job:
         if self.prover.device.host is not self.prover.device:
             _ = self.terms
             _ = self.statement if self.checked else None
+
+
+@dataclass(eq=False)
+class Committed:
+    """One proof whose sums are there.
+
+    Args:
+        job: Which.
+        sums: Over the queries that meet witness values.
+        sum_h: Over the H query. Shape g1.affine_shape uint64. Form: Montgomery.
+        proof: Once it is assembled.
+    """
+
+    job: Job
+    sums: Commitments
+    sum_h: U64Array
+    proof: Proof | None = None
+
+    @property
+    def made(self) -> Proof:
+        """The assembled proof."""
+        if self.proof is None:
+            raise InternalError("a proof was asked for before it was assembled")
+        return self.proof
+
+
+class Started:
+    """Proofs that Prover.start began: the device is done with them.
+
+    Args:
+        prover: Who began them.
+        committed: Their sums.
+    """
+
+    def __init__(self, prover: Prover, committed: Sequence[Committed]) -> None:
+        self._prover = prover
+        self._committed: Sequence[Committed] | None = committed
+        #: Public inputs of each, ONE not included.
+        self.public = [list(one.job.public or []) for one in committed]
+
+    def take(self, prover: Prover) -> Sequence[Committed]:
+        """The sums, once: their blinding is wiped when the proofs are made."""
+        committed = self._committed
+        if committed is None or prover is not self._prover:
+            raise ShapeError(
+                "these proofs were finished before, or started by another prover",
+                remedy="give finish() what start() of the same prover returned, once",
+            )
+        self._committed = None
+        return committed
+
+
+def wipe(jobs: Iterable[Job]) -> None:
+    """Overwrite the blinding of jobs that are over."""
+    for job in jobs:
+        job.blinding.wipe()

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property, partial
 
 from cuzk.device.base import Array, Device
-from cuzk.errors import DeviceError, InputError, ShapeError, UnsatisfiedError
+from cuzk.errors import ShapeError, UnsatisfiedError
 from cuzk.groth16.assemble import assemble
 from cuzk.groth16.b_g2 import BesideDevice, runs_beside
 from cuzk.groth16.blinding import Blinding
 from cuzk.groth16.commit import commit_hs, commit_witnesses
+from cuzk.groth16.diagnosis import diagnose
 from cuzk.groth16.disposal import Disposal
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, make_witness
 from cuzk.groth16.host_rows import HostRows, RowPool
-from cuzk.groth16.job import Assignment, Job, check_assignment
+from cuzk.groth16.job import Assignment, Committed, Job, Started, check_assignment, wipe
 from cuzk.groth16.msm_choice import check_windows
+from cuzk.groth16.query_sums import in_force
 from cuzk.groth16.quotient import prepare_quotient, quotient
 from cuzk.groth16.resident import ResidentKey, Rows
 from cuzk.groth16.row_forms import check_compiled
@@ -156,38 +158,74 @@ class Prover:
             InputError: The key is damaged or not this circuit's.
             DeviceError: The device fails, or computed a wrong proof.
         """
+        jobs = self._jobs(witnesses, blindings, self_check)
+        try:
+            with self._lock, self._phase(len(jobs)) as span:
+                committed = self._commit(jobs, span, assembled=True)
+                return self._checked(committed)
+        finally:
+            wipe(jobs)
+
+    def start(
+        self,
+        witnesses: Sequence[Assignment],
+        *,
+        blindings: Sequence[Blinding] | None = None,
+        self_check: bool = True,
+    ) -> Started:
+        """The device's part of prove_batch, with its arguments and errors; finish() does the rest.
+
+        So that one thread can assemble and verify proofs while another gives the device the next ones.
+        """
+        jobs = self._jobs(witnesses, blindings, self_check)
+        try:
+            with self._lock, self._phase(len(jobs)) as span:
+                span.tag(P12="start")
+                return Started(self, self._commit(jobs, span, assembled=False))
+        except BaseException:
+            wipe(jobs)
+            raise
+
+    def finish(self, started: Started) -> list[Proof]:
+        """Assemble and verify what start() began, once; errors as of prove_batch."""
+        committed = started.take(self)
+        # A GPU's host works beside it, and so do threads of the cpu; the emulator runs one thing at a time.
+        alone = self._lock if self.device.kind == "emu" else nullcontext()
+        try:
+            with alone, self._phase(len(committed)) as span:
+                span.tag(P12="finish")
+                self._assemble(committed)
+                return self._checked(committed)
+        finally:
+            wipe([one.job for one in committed])
+
+    def _phase(self, circuits: int) -> AbstractContextManager[Span]:
+        tags = in_force(self.variants, "B2", "C1")
+        return self._recorder.phase("prove", circuits=circuits, **tags)
+
+    def _jobs(
+        self, witnesses: Sequence[Assignment], blindings: Sequence[Blinding] | None, self_check: bool
+    ) -> list[Job]:
+        """The proofs to be, after the checks that need no device."""
         if blindings is not None and len(blindings) != len(witnesses):
             raise ShapeError(
                 f"{len(blindings)} blindings for {len(witnesses)} witnesses", limit="one per witness"
             )
         for witness in witnesses:
             check_assignment(self._resident, witness)
-        used = (
-            list(blindings) if blindings is not None else [Blinding.random(self.key.curve) for _ in witnesses]
-        )
-        try:
-            with self._lock, self._recorder.phase("prove", circuits=len(witnesses)) as span:
-                span.tag(B2=self.variants["B2"], C1=self.variants["C1"])
-                checked = self_check and self._verifier
-                jobs = [Job(self, *job, checked) for job in zip(witnesses, used, strict=True)]
-                proofs = self._compute(jobs, span)
-                if checked:
-                    with self._recorder.phase("self_check"):
-                        self._self_check(jobs, proofs)
-            return proofs
-        finally:
-            for blinding in used:
-                blinding.wipe()
+        curve, checked = self.key.curve, self_check and self._verifier
+        used = blindings if blindings is not None else [Blinding.random(curve) for _ in witnesses]
+        return [Job(self, *job, checked) for job in zip(witnesses, used, strict=True)]
 
-    def _compute(self, jobs: Sequence[Job], span: Span | None = None) -> list[Proof]:
+    def _commit(self, jobs: Sequence[Job], span: Span | None, *, assembled: bool) -> list[Committed]:
         """Run the phases, each over as many circuits as fit the device, or as C1 asks for, before the next."""
         at_once = min(self._resident.plan.circuits, self._asked_circuits or len(jobs) or 1)
         parts = [jobs[first : first + at_once] for first in range(0, len(jobs), at_once)]
         if span is not None:
             span.tag(calls=len(parts), circuits_a_call=at_once)
-        return [proof for part in parts for proof in self._compute_together(part, span)]
+        return [one for part in parts for one in self._commit_together(part, span, assembled)]
 
-    def _compute_together(self, jobs: Sequence[Job], span: Span | None) -> list[Proof]:
+    def _commit_together(self, jobs: Sequence[Job], span: Span | None, assembled: bool) -> list[Committed]:
         """Run the phases, each over all circuits before the next."""
         resident, recorder, stream = self._resident, self._recorder, self._resident.stream
         rows = HostRows(resident, self.variants, recorder, self._row_pool, len(jobs))
@@ -215,15 +253,13 @@ class Prover:
                 sums_h = self._commit_h(jobs, rows)
             with self.device.label("commit"):
                 sums = commit_witnesses(resident, ws, self.variants, recorder, beside)
-            with recorder.phase("proof_assembly"):
-                proofs = [
-                    assemble(self.device.host, self.key, s, h, job.blinding, job.terms)
-                    for s, h, job in zip(sums, sums_h, jobs, strict=True)
-                ]
+            committed = [Committed(*one) for one in zip(jobs, sums, sums_h, strict=True)]
+            if assembled:
+                self._assemble(committed)
             left = rows.end() + ws
             ws = []
             self._disposal.dispose(left)
-            return proofs
+            return committed
 
     def _commit_h(self, jobs: Sequence[Job], rows: HostRows) -> list[U64Array]:
         """The sums over the H query: circuit by circuit, or in one pass over bases that are streamed."""
@@ -259,49 +295,35 @@ class Prover:
                     remedy="compute the witness again from correct inputs with this circuit's own program",
                 )
 
-    def _self_check(self, jobs: Sequence[Job], proofs: Sequence[Proof]) -> None:
-        for job, proof in zip(jobs, proofs, strict=True):
-            verdict = self._prepared.verify(job.statement, proof)
-            if not verdict:
-                raise self._diagnose(job.witness, job.blinding, proof, verdict.reason)
+    def _assemble(self, committed: Sequence[Committed]) -> None:
+        with self._recorder.phase("proof_assembly"):
+            for one in committed:
+                job = one.job
+                one.proof = assemble(self.device.host, self.key, one.sums, one.sum_h, job.blinding, job.terms)
+
+    def _checked(self, committed: Sequence[Committed]) -> list[Proof]:
+        """The proofs, verified where that was asked for."""
+        if any(one.job.checked for one in committed):
+            with self._recorder.phase("self_check"):
+                for one in committed:
+                    verdict = self._prepared.verify(one.job.statement, one.made)
+                    if not verdict:
+                        raise diagnose(
+                            self.key, self.device.name, one.made, self._recomputed(one.job), verdict.reason,
+                            rows_hold=self._resident.rows.has_c,
+                        )  # fmt: skip
+        return [one.made for one in committed]
 
     @cached_property
     def _prepared(self) -> PreparedVerifyingKey:
         """The key's verifier, made when the first proof is checked."""
         return PreparedVerifyingKey(self.key.verifying_key())
 
-    def _diagnose(self, witness: Assignment, blinding: Blinding, proof: Proof, reason: str) -> Exception:
-        """Find out whose fault a proof that does not verify is (docs/architecture.md, "Self-check")."""
-        again = self._recompute(witness, blinding)
-        if again != proof:
-            return DeviceError(
-                f"{self.device.name} computed a wrong proof: the cpu's differs",
-                remedy="prove again; if it happens again, run cuzk doctor and do not trust this device",
-            )
-        if not self._resident.rows.has_c:
-            return UnsatisfiedError(
-                f"the proof does not verify ({reason}), and the cpu computes the same one: the witness does not "
-                "satisfy the circuit, or the key is not this circuit's",
-                remedy="compute the witness again; name the circuit (--circuit C.r1cs) to learn which row fails",
-            )
-        # Every row holds (checked before), so the statement is true and the key cannot prove it.
-        try:
-            self.key.check_degenerate()
-            self.key.check_binding_rows()
-        except InputError as error:
-            return error
-        return ShapeError(
-            f"the witness satisfies the circuit, but the proof does not verify ({reason}): the key is damaged or "
-            "was made for another circuit",
-            remedy="run cuzk key check, or make the key again; of a .params that came from a .zkey, say so with "
-            "cuzk key convert --file-roots snarkjs",
-        )
-
-    def _recompute(self, witness: Assignment, blinding: Blinding) -> Proof:
+    def _recomputed(self, job: Job) -> Proof:
         """The same proof from the cpu device, phase by phase, without a self-check."""
         # With a recorder of its own: it is no phase of this proof.
         again = Prover(self.key, self.device.reference, circuit=self._compiled)
-        return again._compute([Job(again, witness, blinding, False)])[0]
+        return again._commit([Job(again, job.witness, job.blinding, False)], None, assembled=True)[0].made
 
 
 def _meanwhile(jobs: Sequence[Job]) -> None:

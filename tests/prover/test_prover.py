@@ -18,6 +18,7 @@ from cuzk.device import get_device
 from cuzk.device.host import CpuDevice, EmuDevice, Schedule
 from cuzk.errors import DeviceError, RangeError, SecurityWarning, ShapeError, UnsatisfiedError
 from cuzk.groth16 import Blinding, Prover
+from cuzk.groth16.job import Started
 from cuzk.proof import Proof
 from cuzk.telemetry import Recorder
 from cuzk.variants import VARIANTS
@@ -300,3 +301,40 @@ def test_unreduced_witness_reaches_no_kernel() -> None:
     values[3, 0] = load.curve.r
     with pytest.raises(RangeError, match="variable 3"):
         Witness(load.curve, values)
+
+
+def test_start_and_finish_are_prove_batch() -> None:
+    """The same bytes and public inputs, finished in another thread while the next proofs are started."""
+    load = workload("random", "bn254", 60, 2)
+    prover = Prover(key(load), device("cpu"))
+    blindings = [(i, i + 1) for i in range(4)]
+    alone = prover.prove_batch(
+        [load.witness] * 4, blindings=[blinding(load.curve, *one) for one in blindings]
+    )
+    made: dict[int, Proof] = {}
+
+    def finish(i: int, started: Started) -> None:
+        made[i] = prover.finish(started)[0]
+
+    threads = []
+    for i, one in enumerate(blindings):
+        used = blinding(load.curve, *one)
+        started = prover.start([load.witness], blindings=[used])
+        assert started.public == [load.public]
+        threads.append(threading.Thread(target=finish, args=(i, started)))
+        threads[-1].start()
+    for thread in threads:
+        thread.join()
+    assert [made[i] for i in range(4)] == alone
+
+
+def test_what_was_started_is_finished_once_by_its_prover() -> None:
+    load = workload("random", "toy", 30, 1)
+    prover, other = (Prover(key(load), device("cpu")) for _ in range(2))
+    started = prover.start([load.witness], blindings=[blinding(load.curve, 3, 4)])
+    with pytest.raises(ShapeError, match="another prover"):
+        other.finish(started)
+    proof = prover.finish(started)[0]
+    assert as_oracle(proof) == expected(load, 3, 4)
+    with pytest.raises(ShapeError, match="finished before"):
+        prover.finish(started)
