@@ -13,8 +13,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from cuzk_fuzz.covering import Factor, covering_array
@@ -68,14 +69,15 @@ def small_key() -> ProvingKey:
     return key(workload("bits", "bls12_381", 20))
 
 
-def factors(device: Device, circuits: int, only: Sequence[str] | None = None) -> list[Factor]:
-    """What varies on a device; of D4, `only` these values where that is given."""
+def factors(
+    device: Device, circuits: int, only: Mapping[str, Sequence[str]] = MappingProxyType({})
+) -> list[Factor]:
+    """What varies on a device; of some variants `only` these values."""
     out = left_out(device, circuits)
     found = []
     for row in VARIANTS.values():
         values = tuple(value for value in row.values if value not in out.get(row.id, {}))
-        if row.id == "D4" and only is not None:
-            values = tuple(value for value in values if value in only)
+        values = tuple(value for value in values if value in only.get(row.id, values))
         if len(values) > 1:
             default = row.default_for(device.kind)
             found.append(Factor(row.id, values, default, row.only_with))

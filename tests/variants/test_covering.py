@@ -20,10 +20,17 @@ from tests.prover.support import device
 from tests.variants.covering import Bench, factors, left_out
 from tests.variants.evidence import acts, missing_evidence
 
-#: Windows of the arrays here; the command takes all of them.
-FEW_WINDOWS = ("auto", "3", "largest", "autotuned")
+#: Of some variants the arrays here have these values; the command has all of them.
+FEW = {
+    "cpu": {"D4": ("auto", "3", "8", "largest", "autotuned")},
+    "emu": {
+        "D4": ("auto", "3", "largest", "autotuned"),
+        "N1": ("auto", "2^1", "2^4"),
+        "D2": ("auto", "32x4", "128x1"),
+    },
+}
 #: A part of an array is a test of its own, so that several processes share it.
-PARTS = 3
+PARTS = 2
 
 
 def factor(number: int, size: int, *, conditional: bool) -> Factor:
@@ -73,7 +80,7 @@ def test_every_value_is_in_the_array_or_left_out_with_a_reason(kind: str) -> Non
 def bench(kind: str) -> tuple[Bench, list[dict[str, str]]]:
     """2^10 rows on the cpu, 2^6 on emu."""
     size = ("bn254", 10, 3) if kind == "cpu" else ("toy", 6, 2)
-    return Bench(device(kind), *size), covering_array(factors(device(kind), size[2], FEW_WINDOWS))
+    return Bench(device(kind), *size), covering_array(factors(device(kind), size[2], FEW[kind]))
 
 
 @pytest.mark.parametrize("part", range(PARTS))

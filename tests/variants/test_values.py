@@ -97,13 +97,19 @@ def test_measured_windows_need_a_measured_model(monkeypatch: pytest.MonkeyPatch)
 
 def test_pool_buffers_are_recycled() -> None:
     """The second batch takes the first one's; `register` locks anew."""
-    proofs: list[Any] = []
-    for times, recycled in ((1, 0), (2, 2)):
-        proofs, events = batch(device("emu"), {"B1": "pool"}, times=times)
-        (pin,) = of(events, "pin_abc")
-        assert (pin.tags["recycled"], pin.tags["num_circuits"]) == (recycled, 2)
-        assert pin.tags["abc_bytes_each"] == 3 * 32 * 512
-    assert proofs == batch(device("emu"), {"B1": "register"}, times=2)[0]
+    load, recorder = workload("bits", "toy", 60), Recorder()
+    prover = Prover(key(load), device("emu"), variants={"B1": "pool"}, recorder=recorder)
+    for _ in range(2):
+        prover.prove_batch([load.witness] * 2, self_check=False)
+    first, second = of(recorder.events, "pin_abc")
+    assert (first.tags["recycled"], second.tags["recycled"], second.tags["num_circuits"]) == (0, 2, 2)
+    assert second.tags["abc_bytes_each"] == 3 * 8 * 64
+    recorder = Recorder()
+    prover = Prover(key(load), device("emu"), variants={"B1": "register"}, recorder=recorder)
+    prover.prove(load.witness, self_check=False)
+    (pin,) = of(recorder.events, "pin_abc")
+    assert "recycled" not in pin.tags
+    assert "locked" in pin.tags
 
 
 def test_tuning_is_done_once() -> None:
