@@ -56,6 +56,7 @@ class Circuit:
         record: Writes its rows into an empty constraint system without values.
         curve: Name of the curve whose scalars it is over.
         hints: What makes its hints from a file of vanilla proofs; None where there are no such files.
+        synthetic: What makes such a file without a sealed sector, from any bytes that vary it; None as hints.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Circuit:
     record: Callable[[ConstraintSystem], object]
     curve: str = "bls12_381"
     hints: HintReader | None = None
+    synthetic: Callable[[bytes], bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -90,13 +92,25 @@ def _por(name: str) -> Circuit:
 def _stacked(find: Callable[[str], StackedCircuit], name: str) -> Circuit:
     circuit = find(name)
     summary = f"{circuit.challenges} challenges of a stacked PoRep of {circuit.num_nodes} nodes"
-    return Circuit(name, summary, circuit.record, hints=partial(porep.file_hints, circuit))
+    return Circuit(
+        name,
+        summary,
+        circuit.record,
+        hints=partial(porep.file_hints, circuit),
+        synthetic=partial(porep.synthetic_file, circuit),
+    )
 
 
 def _fallback_post(find: Callable[[str], FallbackPostCircuit], name: str) -> Circuit:
     circuit = find(name)
     summary = f"{circuit.challenges} leaves of each of {circuit.sectors} sectors of {circuit.num_nodes} nodes"
-    return Circuit(name, summary, circuit.record, hints=partial(post.file_hints, circuit))
+    return Circuit(
+        name,
+        summary,
+        circuit.record,
+        hints=partial(post.file_hints, circuit),
+        synthetic=partial(post.synthetic_file, circuit),
+    )
 
 
 _ALL = (

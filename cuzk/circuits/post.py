@@ -11,18 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from hashlib import sha256
 
 from cuzk.circuits.fallback_post import FallbackPostCircuit
 from cuzk.circuits.hints import post_hints
+from cuzk.circuits.vanilla.domain import NODE_BYTES, sha256_value, to_bytes
 from cuzk.circuits.vanilla.merkle_files import PathName
 from cuzk.circuits.vanilla.post import PostProof, SectorProof
-from cuzk.circuits.vanilla.post_files import read_posts
+from cuzk.circuits.vanilla.post_files import read_posts, write_post
 from cuzk.circuits.vanilla.shapes import (
     WINDOW_CHALLENGES,
     WINNING_CHALLENGES,
     SectorShape,
     sector_shape,
 )
+from cuzk.circuits.vanilla.synthetic import synthetic_post
 from cuzk.errors import RangeError, ShapeError
 
 __all__ = [
@@ -32,6 +35,7 @@ __all__ = [
     "find_window_post",
     "find_winning_post",
     "sectors_of_partition",
+    "synthetic_file",
 ]
 
 WINNING_PATTERN = "winning-post:SIZE"
@@ -133,3 +137,20 @@ def file_hints(
     if partition:
         raise ShapeError(f"partition {partition} of a proof of spacetime", limit="0: a file is one partition")
     return post_hints(circuit, sectors_of_partition(circuit, read_posts(data, path)))
+
+
+def synthetic_file(circuit: FallbackPostCircuit, salt: bytes) -> bytes:
+    """A vanilla proof of a replica that does not exist, in bincode.
+
+    It is of one sector, which a partition repeats; where each opening is a sector of its own, of one sector with all
+    openings.
+
+    Args:
+        circuit: Of which size.
+        salt: Randomness, sector and what is invented depend on it.
+    """
+    shape = SectorShape(circuit.name, circuit.num_nodes * NODE_BYTES, circuit.tree)
+    randomness = to_bytes(sha256_value(salt, b"randomness"))
+    number = int.from_bytes(sha256(salt).digest()[:4], "little")
+    challenges = circuit.sectors if circuit.challenges == 1 else circuit.challenges
+    return write_post(synthetic_post(shape, number, randomness, challenges=challenges, salt=salt))

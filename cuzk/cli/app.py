@@ -46,6 +46,7 @@ _COMMANDS: dict[str, _Command | tuple[str, dict[str, _Command]]] = {
         {
             "list": ("circuit", "circuit_list", "LIST_EXAMPLES"),
             "info": ("circuit", "circuit_info", "EXAMPLES"),
+            "vanilla": ("circuit", "circuit_vanilla", "VANILLA_EXAMPLES"),
         },
     ),
     "doctor": ("doctor", "doctor", "EXAMPLES"),

@@ -11,9 +11,9 @@ from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import json_names, print_facts, print_json
-from cuzk.cli.paths import check_inputs
+from cuzk.cli.paths import check_inputs, check_outputs, write_together
 
-__all__ = ["EXAMPLES", "LIST_EXAMPLES", "circuit_info", "circuit_list"]
+__all__ = ["EXAMPLES", "LIST_EXAMPLES", "VANILLA_EXAMPLES", "circuit_info", "circuit_list", "circuit_vanilla"]
 
 EXAMPLES = epilog(
     "cuzk circuit info circuit.r1cs",
@@ -22,6 +22,7 @@ EXAMPLES = epilog(
     "cuzk circuit info porep:32GiB --json",
 )
 LIST_EXAMPLES = epilog("cuzk circuit list", "cuzk circuit list --json")
+VANILLA_EXAMPLES = epilog("cuzk circuit vanilla winning-post:2KiB --out post.vproof")
 
 
 def circuit_info(
@@ -84,3 +85,35 @@ def circuit_list(as_json: JsonOption = False) -> None:
     else:
         named = {one.name: f"{one.summary} ({one.curve})" for one in CIRCUITS.values()}
         print_facts(named | {one.pattern: f"{one.summary} ({one.curve})" for one in FAMILIES.values()})
+
+
+def circuit_vanilla(
+    circuit: Annotated[str, typer.Argument(metavar="CIRCUIT", help="The name of a PoRep or PoSt.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")],
+    salt: Annotated[
+        str, typer.Option("--salt", metavar="TEXT", help="Any text: another one makes another proof.")
+    ] = "",
+    as_json: JsonOption = False,
+) -> None:
+    """Write a vanilla proof of a sector that nobody sealed, from which the circuit can be proven.
+
+    What is opened is computed, everything else is invented. It is for tests and measurements: no chain accepts it.
+    """
+    from cuzk.circuits.catalogue import find_circuit
+    from cuzk.errors import InputError
+
+    found = find_circuit(circuit)
+    check_outputs({"--out": out}, {})
+    if found.synthetic is None:
+        raise InputError(
+            f"{circuit} has no vanilla proofs",
+            limit="circuits of Filecoin's proofs",
+            remedy="name one of porep, winning-post, window-post, stacked, fallback-post",
+        )
+    data = found.synthetic(salt.encode())
+    write_together({out: data})
+    facts = {"circuit": circuit, "summary": found.summary, "file": str(out), "bytes": len(data)}
+    if as_json:
+        print_json(json_names(facts))
+    else:
+        print_facts(facts)

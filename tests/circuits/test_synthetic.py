@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from cuzk.circuits.catalogue import find_circuit
 from cuzk.circuits.vanilla.graph import ApiVersion, Graph
 from cuzk.circuits.vanilla.porep import faults_of_stacked, porep_challenges
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, read_commit1, write_commit1
@@ -18,6 +19,7 @@ from cuzk.circuits.vanilla.seal import SectorIdentity, seal
 from cuzk.circuits.vanilla.shapes import WINNING_CHALLENGES, SectorShape, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1, synthetic_post
 from tests.circuits.sectors import POREP_ID, PROVER_ID, SECTOR_NUMBER, SEED, TICKET
+from tests.circuits.witnesses import compiled_witness
 
 _IDENTITY = SectorIdentity(PROVER_ID, SECTOR_NUMBER, TICKET, POREP_ID)
 
@@ -77,3 +79,33 @@ def test_post_of_32_gib_holds() -> None:
     assert (
         synthetic_post(shape, SECTOR_NUMBER, SEED, challenges=WINNING_CHALLENGES).sectors == proof.sectors[:1]
     )
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "stacked:8-0-0:8n:2l:1c",
+        "porep:4KiB",
+        "winning-post:2KiB",
+        "window-post:4KiB",
+        "fallback-post:8-4-2:2s:3c",
+    ],
+)
+def test_files_are_witnesses_of_their_circuits(name: str) -> None:
+    circuit = find_circuit(name)
+    assert circuit.hints is not None
+    assert circuit.synthetic is not None
+    one, other = circuit.synthetic(b"one"), circuit.synthetic(b"other")
+    assert one == circuit.synthetic(b"one") != other
+    inputs, broken, _ = compiled_witness(name, circuit.hints(one, None, 0))
+    assert broken is None
+    assert inputs != compiled_witness(name, circuit.hints(other, None, 0))[0]
+
+
+def test_a_file_of_32_gib() -> None:
+    circuit = find_circuit("porep:32GiB")
+    assert circuit.hints is not None
+    assert circuit.synthetic is not None
+    data = circuit.synthetic(b"")
+    assert len(data) == 8 + 8 + 18 * 61_192 + 5 * 32
+    assert sum(1 for _ in circuit.hints(data, None, 0)) == 5 + 18 * (1 + 30 * 2 + 14 * (11 + 100) + 64 + 200)
