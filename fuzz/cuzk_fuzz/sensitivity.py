@@ -106,7 +106,8 @@ def rate_of(name: str, device: str, seconds: float) -> dict[str, Any]:
     campaign = Campaign(get_target(name), device)
     campaign.guided()  # tables and pools are made once; they are not the rate
     first = campaign.result.cases, campaign.result.processor_seconds
-    clock, budget = Budget.clock(), Budget(seconds)
+    budget = Budget(seconds, of_processor=True)
+    clock = budget.clock()
     while not campaign.is_over and not budget.is_spent(clock, 0):
         campaign.guided()
     cases = campaign.result.cases - first[0]

@@ -33,7 +33,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--no-run", action="store_true", help="print the table without counts")
     parser.add_argument("--seconds", type=float, default=30.0, help="for all targets together; a class that is hit too "
-                        "seldom takes its target up to six times as long (default: 30)")  # fmt: skip
+                        "seldom takes its target up to eight times as long (default: 30)")  # fmt: skip
     parser.add_argument(
         "--min-hits", type=int, default=LEAST, help=f"hits every required class needs (default: {LEAST})"
     )

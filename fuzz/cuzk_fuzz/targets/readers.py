@@ -28,6 +28,7 @@ from cuzk.keys import ProvingKey
 from cuzk.limbs import fr_to_ints, points_to_ints
 from cuzk_fuzz.batch import Batch, Rows, Scope
 from cuzk_fuzz.choices import Choices
+from cuzk_fuzz.targets.more_files import READINGS
 from cuzk_fuzz.targets.seed_files import CURVE_NAMES, KINDS, seed_file
 
 _SEEDS = 3
@@ -242,6 +243,7 @@ _READERS: dict[str, tuple[Callable[[Path], Any], Callable[[bytes], Any] | None]]
     "zkey": (_first_zkey, _second_zkey),
     # cuzk's own format has no second parser: what is accepted must be what the checksums are of.
     "key": (lambda path: _key_content(load_cuzk_key(path, verify="all")), None),
+    **READINGS,
 }
 
 

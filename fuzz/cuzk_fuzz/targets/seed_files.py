@@ -1,4 +1,4 @@
-"""Small valid files of every kind that is read, to be damaged: circuits, witnesses, keys."""
+"""Small valid files of every kind that is read, to be damaged: circuits, witnesses, keys; and those of more_files."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from cuzk.curves import Curve, get_curve
 from cuzk.formats import load_zkey, save_cuzk_key
 from cuzk.limbs import points_from_ints
 from cuzk_fuzz.subjects import Term, subject
+from cuzk_fuzz.targets.more_files import MAKERS
 
-KINDS = ("r1cs", "wtns", "zkey", "key")
+KINDS = ("r1cs", "wtns", "zkey", "key", *MAKERS)
 CURVE_NAMES = ("bn254", "bls12_381")
 
 Section = tuple[int, bytes]
@@ -104,5 +105,5 @@ def _key(curve: Curve, seed: int) -> bytes:
 @functools.cache
 def seed_file(kind: str, curve_name: str, seed: int) -> bytes:
     """A valid file of a kind."""
-    make = {"r1cs": _r1cs, "wtns": _wtns, "zkey": _zkey, "key": _key}[kind]
+    make = {"r1cs": _r1cs, "wtns": _wtns, "zkey": _zkey, "key": _key, **MAKERS}[kind]
     return make(get_curve(curve_name), seed)
