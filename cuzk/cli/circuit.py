@@ -19,7 +19,7 @@ EXAMPLES = epilog(
     "cuzk circuit info circuit.r1cs",
     "cuzk circuit info circuit.r1cs --json",
     "cuzk circuit info sha256:512 --hash",
-    "cuzk circuit info porep:32GiB --json",
+    "cuzk circuit info porep:2KiB --json",
 )
 LIST_EXAMPLES = epilog("cuzk circuit list", "cuzk circuit list --json")
 VANILLA_EXAMPLES = epilog("cuzk circuit vanilla winning-post:2KiB --out post.vproof")

@@ -31,7 +31,7 @@ from cuzk.circuits.vanilla.porep import (
 )
 from cuzk.circuits.vanilla.porep_files import CommitPhase1, write_commit1
 from cuzk.circuits.vanilla.seal import SectorIdentity
-from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape
+from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape, sector_shape
 from cuzk.circuits.vanilla.synth_challenges import picked_challenges
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.curves import get_curve
@@ -211,10 +211,9 @@ def test_false_vanilla_proofs_break_a_row() -> None:
     assert len(set(names)) == 13
 
 
-@pytest.mark.parametrize("size", ["2KiB", "4KiB"])
-def test_a_sealed_sector(size: str) -> None:
+def test_a_sealed_sector() -> None:
     """Challenges of all three kinds of PoRep, on what was really sealed."""
-    sector, circuit = sealed(size), find_porep(f"porep:{size}")
+    sector, circuit = sealed("2KiB"), find_porep("porep:2KiB")
     nodes, count = sector.shape.num_nodes, sector.shape.challenges
     kinds = [
         porep_challenges(sector.replica_id, SEED, nodes, count),
@@ -223,13 +222,27 @@ def test_a_sealed_sector(size: str) -> None:
     ]
     partitions = tuple(tuple(prove_challenge(sector, node) for node in challenges) for challenges in kinds)
     output = CommitPhase1(partitions, sector.comm_r, sector.comm_d, sector.replica_id, SEED, TICKET)
-    for number, challenges in enumerate(kinds[: 3 if size == "2KiB" else 1]):
-        hints = stacked_hints(circuit, output, number)
-        inputs, broken, _ = compiled_witness(f"porep:{size}", hints)
+    for number, challenges in enumerate(kinds):
+        inputs, broken, _ = compiled_witness("porep:2KiB", stacked_hints(circuit, output, number))
         assert inputs == porep_public_inputs(
             sector.graph, sector.replica_id, challenges, comm_d=sector.comm_d, comm_r=sector.comm_r
         )
         assert broken is None
+
+
+@pytest.mark.long
+def test_a_challenge_of_32_gib() -> None:
+    """7,238,236 rows: eleven layers, their columns, and paths of ten levels."""
+    circuit = replace(find_porep("porep:32GiB"), challenges=1)
+    shape = replace(sector_shape("32GiB"), challenges=1)
+    output = synthetic_commit1(shape, IDENTITY, SEED, partitions=1)
+    inputs, broken, witness = compiled_witness(circuit.name, stacked_hints(circuit, output))
+    challenges = porep_challenges(output.replica_id, SEED, shape.num_nodes, 1)
+    graph = Graph(shape.num_nodes, POREP_ID)
+    assert inputs == porep_public_inputs(
+        graph, output.replica_id, challenges, comm_d=output.comm_d, comm_r=output.comm_r
+    )
+    assert (broken, len(witness)) == (None, 22 + 7_232_200)
 
 
 @pytest.mark.parametrize(
