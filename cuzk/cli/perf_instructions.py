@@ -22,7 +22,7 @@ __all__ = ["HOST_WORKLOADS", "count_instructions", "host_environment", "read_cou
 
 #: Workload -> (curve, rows).
 HOST_WORKLOADS = {"host-120-bn254": ("bn254", 120), "host-60-bls12_381": ("bls12_381", 60)}
-_LIMIT_S = 300
+_LIMIT_S = 900
 _LABEL = re.compile(r"^desc: Trigger: Client Request: (start|end) (\w+)$", re.MULTILINE)
 _TOTAL = re.compile(r"^totals: (\d+)", re.MULTILINE)
 _COMPILER = re.compile(rb"(GCC: \([^)]{1,60}\) [\d.]+|clang version [\d.]+)")

@@ -284,6 +284,7 @@ def main() -> int:
     base, runs = options.out.resolve() / "base", Runs(options.out / "runs.jsonl")
     if not base.is_dir():
         accept(copy_tree(base))
+    sys.path.insert(0, str(base))  # what is counted is the copy, too
     for turn in range(len(SHARES) if options.plants else 0):
         if turn not in {row.get("turn") for row in runs.rows} and time.monotonic() < end:
             plant(base, runs, turn)
