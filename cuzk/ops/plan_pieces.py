@@ -17,12 +17,12 @@ __all__ = [
 _ROW_THREADS, _WARP_THREADS = 256, 128
 #: Most warps that run one program: as many bundles of a group run side by side.
 MOST_WITNESS_WARPS = 8
-#: Warps that a multiprocessor holds.
-_WARPS_PER_SM = 64
+#: Warps of witness_run that a multiprocessor has registers for: 96 a thread.
+_WARPS_PER_SM = 20
 
 
 def plan_witness(num_instances: int, limits: DeviceLimits) -> LaunchShape:
-    """Shape of witness_run: a block an instance, of several warps while these find room."""
+    """Shape of witness_run: a block an instance, of several warps while all instances find room beside each other."""
     if not limits.gpu_like:
         return LaunchShape(min(num_instances, 8 * limits.num_sms), 1)
     warps = _WARPS_PER_SM * limits.num_sms // max(num_instances, 1)

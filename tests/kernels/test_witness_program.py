@@ -136,7 +136,7 @@ def test_bad_calls_are_refused() -> None:
 
 def test_the_plan_gives_warps_while_they_find_room() -> None:
     limits = replace(open_device("emu").limits, num_sms=132, gpu_like=True)
-    shapes = {n: plan_witness(n, limits) for n in (1, 1056, 1057, 4224, 8449, 100_000)}
+    shapes = {n: plan_witness(n, limits) for n in (1, 330, 331, 1320, 2641, 100_000)}
     assert all(shape.grid == n for n, shape in shapes.items())
     assert [shape.block // 32 for shape in shapes.values()] == [8, 8, 7, 2, 1, 1]
 
