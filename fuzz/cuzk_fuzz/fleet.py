@@ -15,6 +15,7 @@ from typing import Any
 from cuzk_fuzz.engine import Result
 from cuzk_fuzz.findings import Finding
 from cuzk_fuzz.isolate import ending, environment, recover
+from cuzk_fuzz.native_coverage import preload
 from cuzk_fuzz.registry import TARGETS
 from cuzk_fuzz.worker import Settings, read_status
 
@@ -61,8 +62,8 @@ class Member:
         module = "cuzk_fuzz.engine_atheris" if self.settings.engine == "atheris" else "cuzk_fuzz.worker"
         errors = self.settings.config.with_suffix(".log").open("wb")
         self.process = subprocess.Popen(
-            [sys.executable, "-m", module, str(self.settings.config)], env=environment(), stderr=errors,
-            stdout=subprocess.DEVNULL,
+            [sys.executable, "-m", module, str(self.settings.config)],
+            env=environment() | preload(self.settings.opener), stderr=errors, stdout=subprocess.DEVNULL,
         )  # fmt: skip
         errors.close()
 

@@ -6,10 +6,11 @@ import argparse
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cuzk_fuzz import corpus, engine_atheris, fleet, report
+from cuzk_fuzz import corpus, engine_atheris, fleet, native_coverage, report
 from cuzk_fuzz.commands import DONE, FOUND, Progress, say, say_findings, write_json
 from cuzk_fuzz.engine import Budget, Campaign, Result, demand_comparisons
 from cuzk_fuzz.registry import TARGETS, get_target
@@ -54,6 +55,8 @@ def add_parser(commands: Any) -> None:
         "--findings", type=int, default=1, help="different findings a worker after which to stop (default: 1)"
     )
     run.add_argument("--log-size", type=int, metavar="K", help="longest inputs of `identities`: 2^K")
+    run.add_argument("--native-coverage", action="store_true",
+                     help="count the kernels' own edges too: compiles them with clang (emu, atheris)")  # fmt: skip
     run.add_argument("--heavy", action="store_true", help="also draw settings that cost seconds a case")
     run.add_argument("--json", type=Path, help="write the results there as JSON")
     run.set_defaults(do=run_command)
@@ -102,6 +105,7 @@ def engine_of(args: argparse.Namespace) -> str:
 def _in_this_process(args: argparse.Namespace, names: Sequence[str]) -> bool:
     """Whether a campaign needs nobody to watch it."""
     watched = args.workers > 1 or len(names) > 1 or args.isolate or args.resume or args.status
+    watched = watched or args.native_coverage
     return not watched and engine_of(args) == "generator" and not args.device.startswith("cuda")
 
 
@@ -119,6 +123,10 @@ def _many(args: argparse.Namespace, names: Sequence[str]) -> list[Result]:
     with tempfile.TemporaryDirectory(prefix="cuzk_fuzz_") as scratch:
         base = _base(args, args.resume or Path(scratch))
         settings = fleet.plan(names, base, args.workers, share=len(names) > 1)
+        if args.native_coverage:
+            if base.device != "emu" or base.engine != "atheris":
+                raise ValueError("--native-coverage needs --device emu and atheris (--engine atheris)")
+            settings = [replace(one, opener=native_coverage.opener_of(one.target)) for one in settings]
         return fleet.Fleet(settings, args.at_once, args.status, Progress()).run()
 
 

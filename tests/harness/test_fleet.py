@@ -15,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cuzk_fuzz import cli, commands, corpus, fleet, ray_fleet
+from cuzk_fuzz import cli, commands, corpus, fleet, native_coverage, ray_fleet
 from cuzk_fuzz.devices import DeviceChoice
 from cuzk_fuzz.engine import BlindHarnessError, Campaign, Result, demand_comparisons
 from cuzk_fuzz.findings import load
@@ -228,3 +228,35 @@ def test_status_is_nothing_before_it_is_written(tmp_path: Path) -> None:
     assert read_status(tmp_path / "absent.json") is None
     (tmp_path / "half.json").write_text('{"state": "run')
     assert read_status(tmp_path / "half.json") is None
+
+
+def test_coverage_inside_kernels_is_compiled_by_clang_for_a_targets_kernels(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(native_coverage, "clang", lambda: "clang++")
+    line = native_coverage.command(tmp_path / "a.cpp", tmp_path / "a.so")
+    assert {"-fsanitize=fuzzer-no-link", "-DCUZK_TARGET_EMU=1", "-shared"} <= set(line)
+    assert "spmv.cuh" in native_coverage.plan_of("spmv").source()
+    with pytest.raises(ValueError, match="no kernels to compile for 'readers'"):
+        native_coverage.plan_of("readers")
+    assert (
+        "asan_with_fuzzer.so" in native_coverage.preload("cuzk_fuzz.native_coverage:open_spmv")["LD_PRELOAD"]
+    )
+    assert native_coverage.preload("tests.harness.crashing:open_dying") == native_coverage.preload(None) == {}
+    monkeypatch.undo()
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    run = [
+        "run",
+        "spmv",
+        "--device",
+        "emu",
+        "--engine",
+        "atheris",
+        "--native-coverage",
+        "--out",
+        str(tmp_path),
+    ]
+    assert cli.main(run) == commands.BROKEN
+    assert "needs clang" in capsys.readouterr().out
+    assert cli.main(["run", "spmv", "--native-coverage"]) == commands.USAGE
