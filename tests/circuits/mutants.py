@@ -118,7 +118,7 @@ def _row_score(count: int, rng: random.Random) -> None:
     """Make a sample of changed rows; those that no witness shows."""
     from tests.circuits.mutants_rows import row_mutants
 
-    missed = [str(mutant) for mutant in row_mutants(count, rng) if not mutant.is_seen]
+    missed = [f"{mutant}: {mutant.reason}" for mutant in row_mutants(count, rng) if not mutant.is_seen]
     print(f"rows: {count} of {count} change the hash, {count - len(missed)} are seen by witnesses alone")
     for mutant in missed:
         print(f"  by the hash alone: {mutant}")

@@ -49,6 +49,7 @@ class RowMutant:
         kind: Of change.
         side: A, B or C.
         is_seen: By witnesses.
+        reason: Why not.
     """
 
     circuit: str
@@ -57,6 +58,7 @@ class RowMutant:
     kind: str
     side: int
     is_seen: bool
+    reason: str
 
     def __str__(self) -> str:
         return f"{self.circuit} piece {self.piece} row {self.row}: {self.kind} in {'ABC'[self.side]}"
@@ -128,9 +130,9 @@ def row_mutants(
             continue
         made += 1
         used = sorted({variable for terms in (*row, *changed) for variable in terms})
-        values = (each for w in witnesses for each in _values(circuit, piece, used, w))
+        values = [each for w in witnesses for each in _values(circuit, piece, used, w)]
         seen = _is_weaker(row, changed, rng) or any(not _holds(changed, each) for each in values)
-        yield RowMutant(name, number, index, kind, side, seen)
+        yield RowMutant(name, number, index, kind, side, seen, "" if seen else _reason(row, changed, values))
 
 
 def _row(circuit: CompiledCircuit, piece: Piece, index: int) -> Row:
@@ -187,9 +189,21 @@ def _values(
         yield dict(zip(used, fr_to_ints(circuit.curve, witness[row]), strict=True))
 
 
+def _sides(row: Row, values: dict[int, int]) -> list[int]:
+    return [sum(factor * values[variable] for variable, factor in terms.items()) % R for terms in row]
+
+
 def _holds(row: Row, values: dict[int, int]) -> bool:
-    a, b, c = (sum(factor * values[variable] for variable, factor in terms.items()) for terms in row)
+    a, b, c = _sides(row, values)
     return (a * b - c) % R == 0
+
+
+def _reason(row: Row, changed: Row, values: list[dict[int, int]]) -> str:
+    """Why values that a row accepts do not show its change."""
+    where = f"in all {len(values)} places at hand"
+    if all(_sides(row, each) == _sides(changed, each) for each in values):
+        return f"no side has another value {where}"
+    return f"where a side has another value, the other factor is 0, {where}"
 
 
 def _is_weaker(row: Row, changed: Row, rng: random.Random) -> bool:
