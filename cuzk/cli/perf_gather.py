@@ -108,13 +108,17 @@ def gather(
             )
             add("T0", f"sm_{arch}", compiler_environment(), figures, {"arch": f"sm_{arch}"})
     if "T1" in tiers:
-        from cuzk.cli.perf_workloads import count_proof, workload_names
+        from cuzk.cli.perf_workloads import SYNTHESIS, count_proof, count_synthesis, workload_names
 
         for name, curve, rows in workload_names():
             counts = count_proof(curve, rows)
             add(
                 "T1", name, {"device": "emu", "schedule": "ascending"}, counts, {"rows": rows, "curve": curve}
             )
+        for circuit in SYNTHESIS:
+            workload = f"synthesis-{circuit.replace(':', '-')}"
+            counted = count_synthesis(circuit)
+            add("T1", workload, {"device": "emu", "schedule": "ascending"}, counted, {"circuit": circuit})
     if "T1h" in tiers:
         from cuzk.cli.perf_instructions import HOST_WORKLOADS, count_instructions, host_environment, why_not
 

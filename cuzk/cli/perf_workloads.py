@@ -11,10 +11,12 @@ if TYPE_CHECKING:
     from cuzk.relation import R1CS
     from cuzk.witness import Witness
 
-__all__ = ["WORKLOADS", "count_proof", "mixed_circuit", "workload_names"]
+__all__ = ["SYNTHESIS", "WORKLOADS", "count_proof", "count_synthesis", "mixed_circuit", "workload_names"]
 
 #: (curve, rows): small enough for every commit, large enough for several windows, passes and blocks.
 WORKLOADS = (("bls12_381", 60), ("bn254", 60), ("bn254", 500))
+#: Compiled circuits: one of products and wide rows, one of bits, sums and long rows.
+SYNTHESIS = ("poseidon:8", "sha256:compression")
 
 
 def mixed_circuit(curve: Curve, rows: int) -> tuple[R1CS, Witness]:
@@ -80,6 +82,35 @@ def count_proof(curve_name: str, rows: int) -> dict[str, dict[str, int]]:
         for name, value in counts.items():
             into[name] = into.get(name, 0) + value
     return figures
+
+
+def count_synthesis(name: str) -> dict[str, dict[str, int]]:
+    """Make the witness and a, b, c of a compiled circuit once on ``emu``.
+
+    Args:
+        name: Of a built-in circuit, all of whose inputs programs make. Its hints are bits.
+
+    Returns:
+        Phase ("witness", "spmv") -> counter -> value.
+    """
+    from cuzk.circuits.catalogue import compiled_circuit
+    from cuzk.device import get_device
+    from cuzk.limbs import fr_from_ints
+    from cuzk.ops.piece_spmv import piece_spmv
+    from cuzk.ops.piece_tables import DevicePieces
+    from cuzk.ops.witness_program import run_witness
+
+    device, circuit = get_device("emu"), compiled_circuit(name)
+    pieces = DevicePieces.upload(device, circuit)
+    hints = device.upload(fr_from_ints(circuit.curve, [(i * i // 3) & 1 for i in range(circuit.num_hints)]))
+    device.reset_counters()
+    w = run_witness(device, pieces, hints)
+    figures = {"witness": device.counters()}
+    device.reset_counters()
+    for side in range(3):
+        piece_spmv(device, pieces, side, w)
+    figures["spmv"] = device.counters()
+    return {phase: {key: n for key, n in counts.items() if n} for phase, counts in figures.items()}
 
 
 def workload_names() -> Iterator[tuple[str, str, int]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cuzk.cli.perf_workloads import WORKLOADS, count_proof, mixed_circuit
+from cuzk.cli.perf_workloads import SYNTHESIS, WORKLOADS, count_proof, count_synthesis, mixed_circuit
 from cuzk.curves import get_curve
 from cuzk.device.host import EmuDevice
 from cuzk.device.static import parse_log
@@ -67,6 +67,17 @@ def test_counts_repeat_exactly() -> None:
     assert {"spmv", "ntt_h", "msm_h", "prep_msm", "query_l", "b_g2_msm", "proof_assembly"} <= set(first)
     assert first["ntt_h"]["fr_mul"] > 0
     assert first["msm_h"]["ec_madd"] > 0
+
+
+def test_counts_of_compiled_circuits() -> None:
+    """Exact too; a circuit of bits takes no product, one launch a level and three or two a matrix."""
+    first, second = ({name: count_synthesis(name) for name in SYNTHESIS} for _ in range(2))
+    assert first == second
+    compression, poseidon = first["sha256:compression"], first["poseidon:8"]
+    assert "fr_mul" not in compression["witness"]
+    assert "fr_mul" not in compression["spmv"]
+    assert compression["witness"]["launches"] == 3, "ONE, hints, the compression"
+    assert poseidon["witness"]["fr_mul"] > poseidon["spmv"]["fr_mul"] > 0
 
 
 def test_one_more_operation_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
