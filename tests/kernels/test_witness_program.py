@@ -18,6 +18,7 @@ from cuzk_oracles import pieces as oracle
 from cuzk.curves import Curve, get_curve
 from cuzk.errors import KernelFault, ShapeError
 from cuzk.ops.piece_order import bundle_groups
+from cuzk.ops.piece_spmv import piece_spmv
 from cuzk.ops.piece_tables import DevicePieces
 from cuzk.ops.plan_pieces import plan_witness
 from cuzk.ops.witness_program import run_witness
@@ -89,6 +90,27 @@ def test_wide_rows(device_name: str, num_terms: int, sign: int, rng: random.Rand
     total = sum(k * v for k, v in zip(weights, hints, strict=True))
     assert w[-1] == sign * (total * total - total) % curve.r
     assert w == oracle.run(plain, hints)
+
+
+def test_nothing_waits_and_nothing_is_allocated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With room given for the results, from hints to a, b, c there are launches alone: a graph can hold them."""
+    sample, device = case("toy", 2), open_device("cpu")
+    curve, pieces = sample.curve, DevicePieces.upload(device, sample.circuit)
+    hints, inputs = put(device, curve, sample.hints), put(device, curve, sample.all_inputs)
+    w = device.alloc((pieces.num_variables, curve.fr.limbs))
+    rows = device.alloc((3, pieces.num_rows, curve.fr.limbs))
+
+    def refuse(*args: object, **options: object) -> None:
+        raise AssertionError("more than a launch")
+
+    with monkeypatch.context() as patch:
+        for name in ("alloc", "upload", "download", "synchronize", "stage", "fill_zero"):
+            patch.setattr(device, name, refuse)
+        run_witness(device, pieces, hints, inputs, out=w)
+        for side in range(3):
+            piece_spmv(device, pieces, side, w, out=rows[side])
+    assert get(device, curve, w) == sample.w
+    assert [get(device, curve, rows[side]) for side in range(3)] == [sample.rows(side) for side in range(3)]
 
 
 def test_nothing_to_run() -> None:
