@@ -68,7 +68,7 @@ def commit_hs(
         totals = [sums.total(query, i) for i in range(len(hs))]
         span.tag(contexts=sums.contexts_built)
     for total in totals:
-        recorder.show(sum_h=total)
+        recorder.show(**{_shown("sum_h", resident): total})
     return totals
 
 
@@ -127,8 +127,13 @@ def commit_witnesses(
             points = beside.result()
     for result, point in zip(results, points, strict=True):
         result.points["b_g2"] = point
-        recorder.show(**{f"sum_{name}": point for name, point in result.points.items()})
+        recorder.show(**{_shown(f"sum_{name}", resident): point for name, point in result.points.items()})
     return results
+
+
+def _shown(name: str, resident: ResidentKey) -> str:
+    """The name under which a sum is shown: over folded bases another, as what is summed up differs."""
+    return f"{name}_folded" if resident.is_folded and name.endswith(("_h", "_l")) else name
 
 
 def _add_ones(sums: QuerySums, queries: Sequence[Query]) -> None:
@@ -145,7 +150,7 @@ def _add_ones(sums: QuerySums, queries: Sequence[Query]) -> None:
     if sums.recorder.is_viewed:
         for query in queries:
             for point in (point for i in range(sums.circuits) for point in sums.so_far(query, i)):
-                sums.recorder.show(**{f"ones_{query.name}": point})
+                sums.recorder.show(**{_shown(f"ones_{query.name}", sums.resident): point})
 
 
 def _b_g2(sums: QuerySums, query: Query, scalars: Sequence[Array]) -> list[U64Array]:

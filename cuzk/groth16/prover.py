@@ -16,6 +16,7 @@ from cuzk.groth16.commit import commit_hs, commit_witnesses
 from cuzk.groth16.diagnosis import diagnose
 from cuzk.groth16.disposal import Disposal
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, make_witness
+from cuzk.groth16.fold import folded_l_query, quotient_form
 from cuzk.groth16.host_rows import HostRows, RowPool
 from cuzk.groth16.job import Assignment, Committed, Job, Started, check_assignment, wipe
 from cuzk.groth16.msm_choice import check_windows
@@ -72,6 +73,7 @@ class Prover:
         self.device = device
         self.variants = self._settings(variants or {})
         check_windows(self.variants, device.limits)
+        self._form = quotient_form(key, self.variants["Q1"])
         self._recorder = (recorder or Recorder()).scoped(
             device=device.name.partition(" ")[0], build_key=device.build_key, variants=self.variants,
             counters=device.counters, sync=self._settle,
@@ -79,8 +81,9 @@ class Prover:
         self._nothing = device.alloc((0,))
         self._lock = threading.Lock()
         with self._recorder.phase("key_load") as span:
+            folded = folded_l_query(device, key) if self._form == "four_ntt" else None
             self._resident = ResidentKey.upload(
-                device, key, self._asked_circuits or 1,
+                device, key, self._asked_circuits or 1, folded_l=folded,
                 compiled=self._compiled, by_pieces=self.variants["P5"] == "template",
             )  # fmt: skip
             prepare_quotient(self._resident, self.variants["N1"])
@@ -268,9 +271,9 @@ class Prover:
         hs: list[Array] = []
         sums: list[U64Array] = []
         for job in jobs:
-            with recorder.phase("ntt_h", quotient=self.key.h_form, B1=rows.setting, N1=self.variants["N1"]):
+            with recorder.phase("ntt_h", quotient=self._form, **in_force(self.variants, "B1", "N1", "Q1")):
                 hs.append(quotient(resident, rows.take(), self.variants["N1"]))
-            recorder.show(**{f"h_{self.key.h_form}": hs[-1]})
+            recorder.show(**{f"h_{'folded' if resident.is_folded else self.key.h_form}": hs[-1]})
             if not together:
                 # Its memory is wanted by the next circuit, and by the lists of the next phase.
                 h = [hs.pop()]

@@ -6,6 +6,8 @@ nonzero constant. Coefficients stay in bit-reversed order in between, so nothing
 * ``odd_lagrange``: the coset is that of the odd 2n-th roots of unity, and the scalars are the values of A B - C
   there (Z = -2 is folded into the bases): six transforms.
 * ``monomial``: divide by Z on the coset g*H, interpolate once more, and use the n - 1 coefficients: seven.
+
+Where C is folded into the L bases (fold.py) the scalars are the values of A B at the odd roots: four.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from cuzk.curves import Curve
 from cuzk.device.base import Array, DeviceLimits
 from cuzk.errors import RangeError
 from cuzk.groth16.resident import ResidentKey, Rows
-from cuzk.ops.fr_vec import fr_mul_sub
+from cuzk.ops.fr_vec import fr_mul, fr_mul_sub
 from cuzk.ops.ntt import ntt, prepare
 from cuzk.ops.plan_fr import NttPlan, plan_ntt, split_radices
 
@@ -86,16 +88,20 @@ def quotient(resident: ResidentKey, abc: Rows, radix: str = "auto") -> Array:
         Shape (n, limbs) uint64 (odd_lagrange: the values at the odd roots) or (n - 1, limbs) (monomial: the
         coefficients). Form: Montgomery, < r. Order: natural. Shares memory with abc.
 
-    Cost: six (seven) transforms of size n, 2n (3n) further fr_mul; no host synchronisation.
+    Cost: six (seven; folded, four) transforms of size n, 2n (3n) further fr_mul; no host synchronisation.
     Source: docs/formats.md, "H bases"; Groth 2016 (eprint 2016/260) for h = (A B - C) / Z.
     Checked by: tests/prover/test_phases.py (quotient identity, both forms, both conventions).
     """
     device, curve, domain = resident.device, resident.curve, resident.domain
     shift = _coset(resident)
-    plan = _plan(resident, radix, 1 if isinstance(abc, list) else 3)
+    if resident.is_folded:
+        abc = abc[:2]
+    plan = _plan(resident, radix, 1 if isinstance(abc, list) else len(abc))
     for rows in abc if isinstance(abc, list) else [abc]:
         ntt(device, domain, rows, inverse=True, order_out="rev", out=rows, plan=plan)
         ntt(device, domain, rows, coset=shift, order_in="rev", out=rows, plan=plan)
+    if resident.is_folded:
+        return fr_mul(device, curve, abc[0], abc[1], out=abc[0])
     a, b, c = abc[0], abc[1], abc[2]
     if isinstance(abc, list):
         abc.clear()

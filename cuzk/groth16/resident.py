@@ -84,6 +84,7 @@ class ResidentKey:
         queries: The five queries by name.
         stream: The way of bases that do not stay; None where all do.
         tuned_windows: (group, log2 of terms) -> bits of the window that D4 = autotuned found fastest here.
+        is_folded: Whether the L bases hold what C contributes to h, so that they are those of all variables.
     """
 
     key: ProvingKey
@@ -95,6 +96,7 @@ class ResidentKey:
     queries: dict[str, Query]
     stream: KeyStream | None
     tuned_windows: dict[tuple[str, int], int] = field(default_factory=dict)
+    is_folded: bool = False
 
     @property
     def curve(self) -> Curve:
@@ -116,6 +118,7 @@ class ResidentKey:
         *,
         compiled: CompiledCircuit | None = None,
         by_pieces: bool = False,
+        folded_l: U64Array | None = None,
     ) -> ResidentKey:
         """Upload a key, as much of it as finds room beside a proof's own arrays.
 
@@ -127,12 +130,15 @@ class ResidentKey:
             compiled: The circuit, if its programs are to make witnesses, or its pieces the rows.
             by_pieces: The rows come from the pieces of `compiled`, without it from the whole circuit as one; the key's
                 matrices then stay where they are.
+            folded_l: The L bases of all variables (fold.py), instead of the key's.
 
         Raises:
             OutOfMemoryError: A proof does not fit the device even with all bases streamed.
             ShapeError, RangeError: The compiled circuit is damaged.
         """
         shape = KeyShape.of(key, device.limits)
+        if folded_l is not None:
+            shape = replace(shape, lengths={**shape.lengths, "l": len(folded_l)})
         with device.label("key"):
             pieces = None if compiled is None else DevicePieces.upload(device, compiled)
             rows = PieceRows.upload(device, key, pieces) if by_pieces else None
@@ -141,7 +147,7 @@ class ResidentKey:
         )
         shape = replace(shape, matrix_bytes=matrix_bytes)
         plan = plan_residency(shape, device.limits, circuits)
-        parts = _Parts(device, key)
+        parts = _Parts(device, key, folded_l)
         if plan.streamed:
             parts.find_infinite(plan)
             with suppress(OutOfMemoryError):  # the scalars that are gathered then may be too much
@@ -152,7 +158,7 @@ class ResidentKey:
         queries, stream = parts.upload(plan)
         return cls(
             key=key, device=device, plan=plan, domain=Domain(key.curve, key.log_domain, key.root_convention),
-            rows=form, pieces=pieces, queries=queries, stream=stream,
+            rows=form, pieces=pieces, queries=queries, stream=stream, is_folded=folded_l is not None,
         )  # fmt: skip
 
     def chunks(self, name: str) -> Iterator[Chunk]:
@@ -177,9 +183,12 @@ def _host_bytes() -> int:
 class _Parts:
     """A key's queries on their way to a device."""
 
-    def __init__(self, device: Device, key: ProvingKey) -> None:
+    def __init__(self, device: Device, key: ProvingKey, folded_l: U64Array | None) -> None:
         self.device, self.key = device, key
         self.bases: dict[str, U64Array] = {name: getattr(key, f"{name}_query") for name in QUERY_ORDER}
+        self._first_l = key.num_public + 1
+        if folded_l is not None:
+            self.bases["l"], self._first_l = folded_l, 0
         self.masks: dict[str, Mask | None] = {"h": None}  # full-width scalars: nobody asks for infinite bases
         self.places: dict[str, npt.NDArray[np.uint32]] = {}
         self._uploaded: dict[bytes, Array] = {}
@@ -194,7 +203,7 @@ class _Parts:
         return self.key.curve.g2 if name == "b_g2" else self.key.curve.g1
 
     def _first(self, name: str) -> int:
-        return self.key.num_public + 1 if name == "l" else 0
+        return self._first_l if name == "l" else 0
 
     def find_infinite(self, plan: ResidencyPlan) -> None:
         """Let all bases pass through the device once, to see which are infinity."""

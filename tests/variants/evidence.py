@@ -162,6 +162,15 @@ def _radices(run: Run, value: str) -> bool:
     return value == "auto" or largest <= int(value.removeprefix("2^"))
 
 
+def _quotient(run: Run, value: str) -> bool:
+    """So many transforms for each circuit: elements through all passes, over those of one transform."""
+    passes = run.kernels("ntt_d")
+    elements = sum(args["num_tiles"] << (args["log_r"] + args["log_t"]) for args in passes)
+    each = len({args["log_l"] for args in passes}) << passes[0]["log_n"]
+    wanted = {"seven_ntt": (7,), "six_ntt": (6,), "four_ntt": (4,)}.get(value, (6, 7))
+    return any(elements == number * each * run.circuits for number in wanted)
+
+
 _CHECKS: Mapping[str, Callable[[Run, str], bool]] = {
     "A4": _b_g2,
     "B1": _host_rows,
@@ -173,4 +182,5 @@ _CHECKS: Mapping[str, Callable[[Run, str], bool]] = {
     "M1": _additions,
     "M2": _classes,
     "N1": _radices,
+    "Q1": _quotient,
 }

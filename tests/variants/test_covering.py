@@ -21,13 +21,10 @@ from tests.variants.covering import Bench, factors, left_out
 from tests.variants.evidence import acts, missing_evidence
 
 #: Of some variants the arrays here have these values; the command has all of them.
-FEW = {
-    "cpu": {"D4": ("auto", "3", "8", "largest", "autotuned")},
-    "emu": {
-        "D4": ("auto", "3", "largest", "autotuned"),
-        "N1": ("auto", "2^1", "2^4"),
-        "D2": ("auto", "32x4", "128x1"),
-    },
+_FEW = {"N1": ("auto", "2^1", "2^4"), "A1": ("vec", "small2"), "C1": ("fit", "1")}
+FEW: dict[str, dict[str, tuple[str, ...]]] = {
+    "cpu": _FEW | {"D4": ("auto", "8", "largest", "autotuned")},
+    "emu": _FEW | {"D4": ("auto", "3", "largest"), "D2": ("auto", "32x4", "128x1")},
 }
 #: A part of an array is a test of its own, so that several processes share it.
 PARTS = 2
@@ -79,7 +76,7 @@ def test_every_value_is_in_the_array_or_left_out_with_a_reason(kind: str) -> Non
 @functools.cache
 def bench(kind: str) -> tuple[Bench, list[dict[str, str]]]:
     """2^10 rows on the cpu, 2^6 on emu."""
-    size = ("bn254", 10, 3) if kind == "cpu" else ("toy", 6, 2)
+    size = ("bn254", 10, 2) if kind == "cpu" else ("toy", 6, 2)
     return Bench(device(kind), *size), covering_array(factors(device(kind), size[2], FEW[kind]))
 
 
