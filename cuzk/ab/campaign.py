@@ -21,7 +21,7 @@ from cuzk.ab.workload import Workload
 from cuzk.errors import CuzkError
 from cuzk.variants import VARIANTS, Variant
 
-__all__ = ["Campaign", "CampaignRow", "Candidate", "candidates"]
+__all__ = ["Campaign", "CampaignRow", "Candidate", "candidates", "shows"]
 
 #: Of a variant with more values than this, so many are tried, spread over the list.
 _MOST_VALUES = 4

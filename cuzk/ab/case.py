@@ -16,7 +16,7 @@ from cuzk.errors import FormatError
 
 __all__ = ["Case", "load_case", "save_case"]
 
-FORMAT = 1
+_FORMAT = 1
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ def save_case(
     path = folder / f"{name}.json"
     command = f"cuzk ab --replay {shlex.quote(str(path))}"
     content: dict[str, Any] = {
-        "format": FORMAT, "case": asdict(case), "found": finding.lines(), "wrong": finding.wrong,
+        "format": _FORMAT, "case": asdict(case), "found": finding.lines(), "wrong": finding.wrong,
         "at": asdict(finding.at), "replay": command,
         "holds_a_witness": "witness" in files,
     }  # fmt: skip
@@ -94,8 +94,8 @@ def load_case(path: Path) -> Case:
     remedy = "pass a file that `cuzk ab` wrote"
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-        if content["format"] != FORMAT:
-            raise FormatError(f"case of format {content['format']!r}", path=path, limit=f"format {FORMAT}")
+        if content["format"] != _FORMAT:
+            raise FormatError(f"case of format {content['format']!r}", path=path, limit=f"format {_FORMAT}")
         case = Case(**content["case"])
     except (ValueError, KeyError, TypeError) as error:
         if isinstance(error, FormatError):

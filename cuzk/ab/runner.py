@@ -19,7 +19,7 @@ from cuzk.limbs import U64Array
 from cuzk.telemetry import Event, Recorder
 from cuzk.variants import VARIANTS
 
-__all__ = ["CLOCKS", "LocalRunner", "Opener", "Runner", "Trace", "open_named"]
+__all__ = ["CLOCKS", "TOTAL", "LocalRunner", "Opener", "Runner", "Trace", "open_named"]
 
 #: What times may be: of the wall, or of the processors (other programs do not count, waiting does not either).
 CLOCKS = ("wall", "cpu")

@@ -25,7 +25,7 @@ from cuzk.errors import CompileError, DeviceError, InputError
 if TYPE_CHECKING:
     from cuzk_fuzz.mutation.plans import Plan
 
-__all__ = ["Verdict", "cache_folder", "check_header", "header_of", "plans"]
+__all__ = ["Verdict", "build", "cache_folder", "check_header", "header_of", "plans"]
 
 _PLATFORM = "emu"
 _FUNCTION = re.compile(r"CUZK_FN(?:_NOINLINE)? void (\w+)\(Ex& ex")

@@ -92,6 +92,26 @@ class _Result:
     monitor: MemoryMonitor | None = None
 
 
+_CircuitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--circuit",
+        metavar="C.r1cs|CIRCUIT",
+        help="The circuit: needed with a .params; names the constraint that a wrong witness breaks.",
+    ),
+]
+_BytesOption = Annotated[
+    Path | None,
+    typer.Option("--proof-bytes", metavar="p.bin", help="The proof as compressed points, to write as well."),
+]
+_BlindingOption = Annotated[
+    str | None,
+    typer.Option(
+        "--insecure-blinding", metavar="R,S", help="Use these blinding scalars: the proof hides nothing."
+    ),
+]
+
+
 def prove(
     key: Annotated[Path, typer.Option("--key", metavar="KEY", help="A .zkey, .params or cuzk key.")],
     proof: Annotated[Path, typer.Option("--proof", metavar="proof.json", help="Proof to write.")],
@@ -104,29 +124,12 @@ def prove(
     partition: Annotated[
         int, typer.Option("--partition", metavar="N", help="Which partition of a vanilla proof, from 0.")
     ] = 0,
-    circuit: Annotated[
-        str | None,
-        typer.Option(
-            "--circuit",
-            metavar="C.r1cs|CIRCUIT",
-            help="The circuit: needed with a .params; names the constraint that a wrong witness breaks.",
-        ),
-    ] = None,
-    proof_bytes: Annotated[
-        Path | None,
-        typer.Option(
-            "--proof-bytes", metavar="p.bin", help="The proof as compressed points, to write as well."
-        ),
-    ] = None,
+    circuit: _CircuitOption = None,
+    proof_bytes: _BytesOption = None,
     device: DeviceOption = "auto",
     memory_limit: MemoryLimitOption = None,
     variant: VariantOption = None,
-    insecure_blinding: Annotated[
-        str | None,
-        typer.Option(
-            "--insecure-blinding", metavar="R,S", help="Use these blinding scalars: the proof hides nothing."
-        ),
-    ] = None,
+    insecure_blinding: _BlindingOption = None,
     no_self_check: Annotated[
         bool, typer.Option("--no-self-check", help="Do not verify the proof before it is written.")
     ] = False,

@@ -10,7 +10,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-__all__ = ["host_source_digest"]
+__all__ = ["KERNEL_DIR", "host_source_digest"]
 
 KERNEL_DIR = Path(__file__).resolve().parent.parent / "kernels"
 #: What host builds are made from, in any folder below.

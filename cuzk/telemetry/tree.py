@@ -14,13 +14,16 @@ from cuzk.telemetry.events import Event
 from cuzk.telemetry.phases import PHASES
 
 __all__ = [
-    "UNATTRIBUTED_LIMIT", "Node", "build_tree", "gpu_total_ns", "overlap_ns", "unexplained", "wall_shares",
+    "NEGLIGIBLE", "RECORDING_NS", "UNATTRIBUTED_LIMIT", "Node", "build_tree", "gpu_total_ns", "overlap_ns", "unexplained",
+    "wall_shares",
 ]  # fmt: skip
 
 #: More unexplained time than this share of a parent is a defect of the instrumentation.
 UNATTRIBUTED_LIMIT = 0.03
 #: What recording itself may take for each child, nanoseconds: two waits for the device and two readings of counters.
 RECORDING_NS = 100_000
+#: Unexplained time of less than this share of the whole call matters to nobody.
+NEGLIGIBLE = 0.005
 
 
 @dataclass(slots=True)
@@ -89,7 +92,8 @@ def unexplained(
         recording_ns: Time a child that counts as recording, not as unexplained; nanoseconds.
 
     Returns:
-        Each offending event with its unexplained share, largest first.
+        Each offending event with its unexplained share, largest first; what is negligible in the whole call is not
+        listed.
     """
     found = []
     for root in build_tree(events):
@@ -97,7 +101,7 @@ def unexplained(
             total_ns = node.event.duration_ns
             rest_ns = node.unattributed_ns - recording_ns * len(node.children)
             share = rest_ns / total_ns if total_ns else 0.0
-            if share > limit:
+            if share > limit and rest_ns > NEGLIGIBLE * root.event.duration_ns:
                 found.append((node.event, share))
     return sorted(found, key=lambda item: -item[1])
 

@@ -141,13 +141,15 @@ def build_waterfall(events: Sequence[Event]) -> Waterfall:
         InputError: There is nothing to draw.
     """
     bars = _bars(events)
-    if not bars:
+    if all(bar.is_wait for bar in bars):
         raise InputError(
             "the events hold no phase to draw", remedy="pass a file that --events wrote for a proof"
         )
     lanes = _lanes(bars)
     start_ns, end_ns = min(bar.start_ns for bar in bars), max(bar.end_ns for bar in bars)
-    _find_slack(lanes, _calls(events), end_ns, max(round((end_ns - start_ns) * _TOLERANCE), 1))
+    # A wait at the end bounds nothing by itself: the path ends with the last work.
+    last_ns = max(bar.end_ns for bar in bars if not bar.is_wait)
+    _find_slack(lanes, _calls(events), last_ns, max(round((end_ns - start_ns) * _TOLERANCE), 1))
     return Waterfall(tuple(lanes), start_ns, end_ns, _sentence(bars, end_ns - start_ns))
 
 

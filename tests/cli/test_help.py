@@ -62,9 +62,21 @@ def _epilogs() -> dict[str, str]:
 
 
 _EXAMPLES = [command for text in _epilogs().values() for command in example_commands(text)]
-#: Commands whose examples are not run here: one compiles kernels for several GPUs, the others need a daemon
-#: (tests/engine/test_commands.py).
-_SLOW = {"perf", "daemon", "submit", "await", "status", "cancel", "preload", "evict"}
+#: Commands whose examples are not run here: one compiles kernels for several GPUs, some need a daemon
+#: (tests/engine/test_commands.py), events of a run, a repository or minutes (tests/ab/, tests/telemetry/).
+_SLOW = {
+    "perf",
+    "daemon",
+    "submit",
+    "await",
+    "status",
+    "cancel",
+    "preload",
+    "evict",
+    "ab",
+    "check",
+    "waterfall",
+}
 
 
 @pytest.mark.parametrize("words", [["--help"], ["prove", "-h"], ["--version"], ["key", "check", "--help"]])

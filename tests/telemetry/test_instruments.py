@@ -91,16 +91,36 @@ def test_the_prover_explains_97_percent_of_its_processor_time() -> None:
     device, curve = get_device("cpu"), get_curve("bn254")
     circuit, witness = mixed_circuit(curve, 8000)
     key = setup(circuit, device, toxic_waste=ToxicWaste.from_seed(curve, 1))
-    worst = 1.0
-    for _ in range(3):
+    least: dict[
+        str, float
+    ] = {}  # phase -> least unexplained share: noise differs from run to run, a gap does not
+    for attempt in range(4):
         recorder = Recorder(clock=time.thread_time_ns)
         Prover(key, device, recorder=recorder).prove(witness, blinding=Blinding(7, 11))
         proof = [event for event in recorder.events if event.phase != "key_load"]
         assert {"row_check", "msm_h", "self_check"} <= {event.phase for event in proof}
-        worst = min(worst, max((share for _, share in unexplained(proof, limit=0.0)), default=0.0))
-        if worst <= 0.03:
+        shares = {event.phase: share for event, share in unexplained(proof)}
+        least = (
+            {phase: min(share, least.get(phase, share)) for phase, share in shares.items()}
+            if attempt
+            else shares
+        )
+        if not least:
             break
-    assert worst <= 0.03
+        least = {phase: share for phase, share in least.items() if phase in shares}
+    assert not least, "a part of the prover has no phase"
+
+
+def test_a_gap_in_every_run_is_found() -> None:
+    recorder = Recorder(clock=iter([0, 0, 40 * MS, 50 * MS, 90 * MS, 100 * MS]).__next__)
+    with recorder.phase("prove"):
+        with recorder.phase("prep_msm"):
+            pass
+        with recorder.phase("b_g2_msm"):
+            pass
+    ((event, share),) = unexplained(recorder.events)
+    assert event.phase == "prove"
+    assert share == pytest.approx(0.2 - 0.002)
 
 
 def test_a_device_clock_is_brought_onto_the_hosts() -> None:

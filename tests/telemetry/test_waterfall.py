@@ -18,7 +18,7 @@ from cuzk.telemetry.waterfall import Waterfall, build_waterfall, seconds_words
 from cuzk.telemetry.waterfall_picture import waterfall_html, write_png
 from cuzk.telemetry.waterfall_text import waterfall_text
 from tests.cli.support import cuzk
-from tests.telemetry.runs import S, batch_of_three, cpu_proof, gpu_proof
+from tests.telemetry.runs import Run, S, batch_of_three, cpu_proof, gpu_proof
 
 
 def path_of(fall: Waterfall) -> list[str]:
@@ -155,6 +155,18 @@ def test_nothing_to_draw_is_named(tmp_path: Path) -> None:
     assert "no phase to draw" in done.err
     with pytest.raises(InputError):
         build_waterfall([])
+
+
+def test_a_wait_at_the_end_is_no_work_and_hides_no_path() -> None:
+    run = Run("cpu")
+    prove = run.add("prove", 0, 1)
+    run.add("msm_h", 0, 1, prove)
+    run.add("wait_check", 1, 4)
+    fall = build_waterfall(run.events)
+    assert path_of(fall) == ["msm_h"]
+    assert fall.end_ns == 4 * S
+    assert "1.0s of 4.0s (25%)" in fall.sentence
+    assert fall.sentence.endswith("3.0s were spent waiting.")
 
 
 def test_durations_in_words() -> None:
