@@ -14,8 +14,8 @@ from cuzk.telemetry.events import Event
 from cuzk.telemetry.phases import PHASES
 
 __all__ = [
-    "NEGLIGIBLE", "RECORDING_NS", "UNATTRIBUTED_LIMIT", "Node", "build_tree", "gpu_total_ns", "overlap_ns", "unexplained",
-    "wall_shares",
+    "NEGLIGIBLE", "RECORDING_NS", "UNATTRIBUTED_LIMIT", "Node", "build_tree", "gpu_total_ns", "overlap_ns",
+    "unexplained", "wall_shares",
 ]  # fmt: skip
 
 #: More unexplained time than this share of a parent is a defect of the instrumentation.
