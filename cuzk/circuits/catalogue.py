@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from cuzk.circuits import porep, post
+from cuzk.circuits import plain_files, porep, post
 from cuzk.circuits.create_label import create_label_circuit
 from cuzk.circuits.fallback_post import FALLBACK_PATTERN, FallbackPostCircuit
 from cuzk.circuits.hashes import compression_circuit, hash_circuit
 from cuzk.circuits.por import POR_PATTERN, PorCircuit
 from cuzk.circuits.poseidon import CIRCUIT_ARITIES, poseidon_circuit
 from cuzk.circuits.sprout import joinsplit
+from cuzk.circuits.sprout_files import joinsplit_file_hints, joinsplit_synthetic
 from cuzk.circuits.stacked import STACKED_PATTERN, StackedCircuit
 from cuzk.circuits.vanilla.merkle_files import PathName
 from cuzk.curves import get_curve
@@ -42,7 +43,7 @@ __all__ = [
     "is_circuit_name",
 ]
 
-#: A file of vanilla proofs, its name for errors, and which partition -> a circuit's hints; raises InputError.
+#: A file of values, its name for errors, and which partition -> a circuit's hints; raises InputError.
 HintReader = Callable[[bytes, PathName, int], Iterator[int]]
 
 
@@ -54,17 +55,17 @@ class Circuit:
         name: As the command line takes it.
         summary: What it states, in a few words.
         record: Writes its rows into an empty constraint system without values.
+        hints: What makes its hints from a file: of vanilla proofs, or of plain values (see plain_files).
+        synthetic: What makes such a file from any bytes, which vary it; of vanilla proofs without a sealed sector.
         curve: Name of the curve whose scalars it is over.
-        hints: What makes its hints from a file of vanilla proofs; None where there are no such files.
-        synthetic: What makes such a file without a sealed sector, from any bytes that vary it; None as hints.
     """
 
     name: str
     summary: str
     record: Callable[[ConstraintSystem], object]
+    hints: HintReader
+    synthetic: Callable[[bytes], bytes]
     curve: str = "bls12_381"
-    hints: HintReader | None = None
-    synthetic: Callable[[bytes], bytes] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,13 @@ class Family:
 
 def _por(name: str) -> Circuit:
     circuit = PorCircuit.parse(name)
-    return Circuit(circuit.name, f"a leaf in a Merkle tree of {circuit.num_leaves} leaves", circuit.record)
+    return Circuit(
+        circuit.name,
+        f"a leaf in a Merkle tree of {circuit.num_leaves} leaves",
+        circuit.record,
+        hints=partial(plain_files.path_file_hints, circuit),
+        synthetic=partial(plain_files.path_synthetic, circuit),
+    )
 
 
 def _stacked(find: Callable[[str], StackedCircuit], name: str) -> Circuit:
@@ -113,15 +120,40 @@ def _fallback_post(find: Callable[[str], FallbackPostCircuit], name: str) -> Cir
     )
 
 
+def _sha256(name: str, summary: str, record: Callable[[ConstraintSystem], object]) -> Circuit:
+    return Circuit(
+        name, summary, record, hints=plain_files.message_file_hints, synthetic=plain_files.message_synthetic
+    )
+
+
+def _poseidon(arity: int) -> Circuit:
+    return Circuit(
+        f"poseidon:{arity}",
+        f"Poseidon of {arity} elements",
+        partial(poseidon_circuit, arity=arity),
+        hints=partial(plain_files.element_hints, arity),
+        synthetic=partial(plain_files.elements_synthetic, arity),
+    )
+
+
 _ALL = (
-    Circuit("sha256:compression", "the SHA-256 compression function of 512 bits", compression_circuit),
-    Circuit("sha256:512", "SHA-256 of 512 bits, padding included", hash_circuit),
-    *(
-        Circuit(f"poseidon:{arity}", f"Poseidon of {arity} elements", partial(poseidon_circuit, arity=arity))
-        for arity in CIRCUIT_ARITIES
+    _sha256("sha256:compression", "the SHA-256 compression function of 512 bits", compression_circuit),
+    _sha256("sha256:512", "SHA-256 of 512 bits, padding included", hash_circuit),
+    *map(_poseidon, CIRCUIT_ARITIES),
+    Circuit(
+        "create-label",
+        "a label of Filecoin's stacked graph, of 37 parents",
+        create_label_circuit,
+        hints=plain_files.label_hints,
+        synthetic=plain_files.label_synthetic,
     ),
-    Circuit("create-label", "a label of Filecoin's stacked graph, of 37 parents", create_label_circuit),
-    Circuit("sprout", "the JoinSplit of Zcash Sprout", joinsplit),
+    Circuit(
+        "sprout",
+        "the JoinSplit of Zcash Sprout",
+        joinsplit,
+        hints=joinsplit_file_hints,
+        synthetic=joinsplit_synthetic,
+    ),
 )
 
 #: Name -> circuit, in the order to list them.

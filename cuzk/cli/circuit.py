@@ -88,28 +88,21 @@ def circuit_list(as_json: JsonOption = False) -> None:
 
 
 def circuit_vanilla(
-    circuit: Annotated[str, typer.Argument(metavar="CIRCUIT", help="The name of a PoRep or PoSt.")],
+    circuit: Annotated[str, typer.Argument(metavar="CIRCUIT", help="The name of a built-in circuit.")],
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="File to write.")],
     salt: Annotated[
         str, typer.Option("--salt", metavar="TEXT", help="Any text: another one makes another proof.")
     ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Write a vanilla proof of a sector that nobody sealed, from which the circuit can be proven.
+    """Write a file of values from which a circuit can be proven: of PoReps and PoSts a vanilla proof.
 
-    What is opened is computed, everything else is invented. It is for tests and measurements: no chain accepts it.
+    It is of a sector that nobody sealed: what is opened is computed, everything else is invented. No chain accepts it.
     """
     from cuzk.circuits.catalogue import find_circuit
-    from cuzk.errors import InputError
 
     found = find_circuit(circuit)
     check_outputs({"--out": out}, {})
-    if found.synthetic is None:
-        raise InputError(
-            f"{circuit} has no vanilla proofs",
-            limit="circuits of Filecoin's proofs",
-            remedy="name one of porep, winning-post, window-post, stacked, fallback-post",
-        )
     data = found.synthetic(salt.encode())
     write_together({out: data})
     facts = {"circuit": circuit, "summary": found.summary, "file": str(out), "bytes": len(data)}

@@ -87,15 +87,11 @@ def read_hints(name: str, path: Path, partition: int) -> Hints:
     """What a vanilla proof gives a built-in circuit.
 
     Raises:
-        InputError: The circuit takes none, or the file does not fit it.
+        InputError: The file does not fit the circuit.
     """
     from cuzk.circuits.catalogue import find_circuit
     from cuzk.curves import get_curve
     from cuzk.witness import Hints
 
     circuit = find_circuit(name)
-    if circuit.hints is None:
-        raise InputError(
-            f"{name} has no vanilla proofs", where="--vanilla", remedy="give its witness with --witness"
-        )
     return Hints.from_ints(get_curve(circuit.curve), circuit.hints(path.read_bytes(), path, partition))

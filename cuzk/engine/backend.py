@@ -184,8 +184,6 @@ class ProverBackend:
         if payload.form is PayloadForm.WITNESS:
             return load_witness(payload.path)
         built_in = find_circuit(circuit)
-        if built_in.hints is None:
-            raise InputError(f"{circuit} has no vanilla proofs", remedy="submit a witness")
         values = built_in.hints(payload.path.read_bytes(), "vanilla proof", payload.partition)
         return Hints.from_ints(get_curve(built_in.curve), values)
 

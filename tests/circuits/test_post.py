@@ -94,7 +94,6 @@ def test_every_size_has_its_circuits(size: str) -> None:
 
 def test_a_window_from_the_proofs_of_its_sectors() -> None:
     circuit = find_circuit("window-post:2KiB")
-    assert circuit.hints is not None
     proofs = [proof_of(1), proof_of(2)]
     data = b"".join(map(write_post, proofs))
     inputs, r1cs, witness = with_hints(circuit.record, circuit.hints(data, None, 0))
@@ -117,7 +116,6 @@ def test_a_partition_that_is_not_full_repeats_its_last_sector() -> None:
 
 def test_a_winning_post_takes_each_opening_for_a_sector() -> None:
     circuit = find_circuit("winning-post:2KiB")
-    assert circuit.hints is not None
     proof = proof_of(SECTOR_NUMBER, challenges=WINNING_CHALLENGES)
     data = write_post(proof, as_json=True)
     inputs, broken, _ = compiled_witness(circuit.name, circuit.hints(data, None, 0))
@@ -128,7 +126,6 @@ def test_a_winning_post_takes_each_opening_for_a_sector() -> None:
 
 def test_a_winning_post_of_32_gib() -> None:
     circuit = find_circuit("winning-post:32GiB")
-    assert circuit.hints is not None
     proof = proof_of(SECTOR_NUMBER, size="32GiB", challenges=WINNING_CHALLENGES)
     inputs, broken, witness = compiled_witness(circuit.name, circuit.hints(write_post(proof), None, 0))
     leaves = post_challenges(SEED, SECTOR_NUMBER, 1 << 30, WINNING_CHALLENGES)

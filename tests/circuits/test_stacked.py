@@ -132,7 +132,6 @@ def tiny_output() -> CommitPhase1:
 
 def test_a_witness_satisfies_every_row_and_has_the_verifiers_inputs() -> None:
     output, circuit = tiny_output(), find_circuit(TINY_NAME)
-    assert circuit.hints is not None
     inputs, broken, _ = compiled_witness(TINY_NAME, circuit.hints(write_commit1(output), None, 0))
     graph, challenges = Graph(8, POREP_ID), porep_challenges(output.replica_id, SEED, 8, 1)
     assert inputs == porep_public_inputs(

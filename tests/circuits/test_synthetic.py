@@ -93,8 +93,6 @@ def test_post_of_32_gib_holds() -> None:
 )
 def test_files_are_witnesses_of_their_circuits(name: str) -> None:
     circuit = find_circuit(name)
-    assert circuit.hints is not None
-    assert circuit.synthetic is not None
     one, other = circuit.synthetic(b"one"), circuit.synthetic(b"other")
     assert one == circuit.synthetic(b"one") != other
     inputs, broken, _ = compiled_witness(name, circuit.hints(one, None, 0))
@@ -104,8 +102,6 @@ def test_files_are_witnesses_of_their_circuits(name: str) -> None:
 
 def test_a_file_of_32_gib() -> None:
     circuit = find_circuit("porep:32GiB")
-    assert circuit.hints is not None
-    assert circuit.synthetic is not None
     data = circuit.synthetic(b"")
     assert len(data) == 8 + 8 + 18 * 61_192 + 5 * 32
     assert sum(1 for _ in circuit.hints(data, None, 0)) == 5 + 18 * (1 + 30 * 2 + 14 * (11 + 100) + 64 + 200)

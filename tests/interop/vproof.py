@@ -101,8 +101,6 @@ def circuit_faults(proof: PostProof, data: bytes) -> list[str]:
     is_winning = len(first) == WINNING_CHALLENGES
     name = f"winning-post:{fitting[0].name}" if is_winning else f"window-post:{fitting[0].name}:1"
     circuit = find_circuit(name)
-    if circuit.hints is None:
-        return [f"{name} takes no vanilla proofs"]
     inputs, row, witness = compiled_witness(name, circuit.hints(data, None, 0))
     per_sector = 1 if is_winning else WINDOW_CHALLENGES
     leaves = [opening.index for opening in first]
