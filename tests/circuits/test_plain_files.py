@@ -24,7 +24,12 @@ from tests.circuits.witnesses import compiled_witness
 BLS = get_curve("bls12_381")
 
 
-@pytest.mark.parametrize("name", [*CIRCUITS, "por:poseidon:8-4-0:32:public", "por:blake2s:2-0-0:8:private"])
+NAMES = [*CIRCUITS, "por:poseidon:8-4-0:32:public", "por:blake2s:2-0-0:8:private"]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long] if name == "sprout" else []) for name in NAMES]
+)
 def test_files_make_witnesses(name: str) -> None:
     circuit = find_circuit(name)
     data = circuit.synthetic(b"salt")
