@@ -95,6 +95,17 @@ def test_edges() -> None:
     check_all(assemble(curve, 3, 401, rows), rows, random_values(3, r, 401))
 
 
+def test_densities_cover_variables_that_no_row_uses() -> None:
+    curve = get_curve("bls12_381")
+    rows: list[Row] = [([(TERM, 70, 1)], [(TERM, 69, 1), (TERM, 70, 2)], [])]
+    for num_variables in (71, 133, 134, 135, 400):
+        steps = assemble(curve, 70, num_variables, rows)
+        done = Tape(steps).run(fr_from_ints(curve, [1] * num_variables), Setting())
+        words = (num_variables - 70 + 63) // 64
+        assert done.a_aux.tolist() == done.b_aux.tolist() == [1] + [0] * (words - 1)
+        assert done.b_inputs.tolist() == [0, 1 << (69 - 64)]
+
+
 def test_no_rows_and_no_variables() -> None:
     curve = get_curve("bn254")
     for num_inputs, num_variables in ((1, 1), (3, 3), (1, 70)):
