@@ -50,7 +50,6 @@ NOT_MUTATED: Mapping[str, str] = {
     "field_ops.cuh": "exposes single operations to tests; what they do is in word.cuh, field.cuh and fp2.cuh",
     "point_ops.cuh": "exposes single operations to tests; what they do is in point.cuh",
     "points.cuh": "checks and conversions at the edges of set-up; planted faults of fixed_base and msm cover it",
-    "points_halves.cuh": "as points.cuh; its answers are compared with the plain checks by the kernel's own tests",
     "fixed_base.cuh": "additions of point.cuh through a table; planted faults of fixed_base cover it",
 }
 

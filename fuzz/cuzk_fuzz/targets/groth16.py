@@ -26,11 +26,13 @@ from cuzk_fuzz.classes import row_ids, scalar_groups, scalar_hits, single_hits
 from cuzk_fuzz.settings import Settings, chosen, draw_settings, setting_id
 from cuzk_fuzz.subjects import CURVES
 
+HForm = Literal["monomial", "odd_lagrange"]
+
 _WINDOW = 8  # of class K, from which blinding and secrets are drawn
 
 
 #: Values of Q1 -> the only form of the H bases that has them.
-_FORM_OF: Mapping[str, Literal["monomial", "odd_lagrange"]] = {
+_FORM_OF: Mapping[str, HForm] = {
     "seven_ntt": "monomial", "six_ntt": "odd_lagrange", "four_ntt": "odd_lagrange",
 }  # fmt: skip
 
@@ -54,7 +56,7 @@ class ProofBatch(Batch):
     subject: str
     seed: int
     shape: tuple[int, int, int]
-    h_form: Literal["monomial", "odd_lagrange"]
+    h_form: HForm
     roots: Literal["snarkjs", "bellman"]
     blinding: tuple[int, int]
     settings: Settings = ()
@@ -71,13 +73,13 @@ class ProofBatch(Batch):
         most = 20 if scope.small else 60
         shape = choices.below(most), choices.pick((0, 1, 2, 5)), choices.between(1, most // 2)
         singles = scalar_groups(curve.r, _WINDOW)
-        h_form: Literal["monomial", "odd_lagrange"] = choices.pick(("monomial", "odd_lagrange"))
+        h_form: HForm = choices.pick(("monomial", "odd_lagrange"))
         roots: Literal["snarkjs", "bellman"] = choices.pick(("snarkjs", "bellman"))
         blinding = choices.pick_class(singles), choices.pick_class(singles)
         settings = draw_settings(choices, scope.device, heavy=scope.heavy) if curve.name == "toy" else ()
         # A number of transforms goes with one form of the H bases.
         h_form = _FORM_OF.get(dict(settings).get("Q1", "auto"), h_form)
-        circuits = choices.pick((1, 1, 2, 3))
+        circuits, h_form = choices.pick((1, 1, 2, 3)), h_form_for(settings, h_form)
         return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding, settings, circuits)
 
     @property
@@ -132,7 +134,8 @@ class ProofBatch(Batch):
     @property
     def _needs_circuit(self) -> bool:
         """Synthesis by other means than the key's matrices works on the circuit."""
-        return dict(self.settings).get("P5", "pce") != "pce"
+        chosen = dict(self.settings)
+        return chosen.get("P5", "pce") != "pce" or chosen.get("Q1") == "four_ntt"
 
     def expected(self) -> Rows:
         """From the secrets, without key, transform or sum."""
@@ -215,6 +218,14 @@ class ProofBatch(Batch):
             data["subject"], x["seed"], shape, data["h_form"], data["roots"], (r_blind, s_blind), settings,
             data.get("circuits", 1),  # findings from before there were batches lack them
         )  # fmt: skip
+
+
+def h_form_for(settings: Settings, usual: HForm) -> HForm:
+    """The form of the H bases that a setting of the quotient needs; the usual one where it takes any."""
+    needed: dict[str, HForm] = {
+        "seven_ntt": "monomial", "six_ntt": "odd_lagrange", "four_ntt": "odd_lagrange",
+    }  # fmt: skip
+    return needed.get(dict(settings).get("Q1", ""), usual)
 
 
 def _matrix(curve: Curve, num_columns: int, rows: list[list[tuple[int, int]]]) -> CsrMatrix:
