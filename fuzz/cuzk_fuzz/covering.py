@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-__all__ = ["Factor", "covering_array", "pairs_of", "required_pairs"]
+__all__ = ["Factor", "Pair", "covering_array", "pairs_of", "required_pairs"]
 
 #: (factor, value) and (factor, value), in the order of the factors.
 Pair = tuple[tuple[str, str], tuple[str, str]]
