@@ -36,26 +36,26 @@ CANCEL_EXAMPLES = epilog("cuzk cancel sector-7")
 PRELOAD_EXAMPLES = epilog("cuzk preload porep:32GiB")
 EVICT_EXAMPLES = epilog("cuzk evict porep:32GiB")
 
-AddressOption = Annotated[
+_AddressOption = Annotated[
     str,
     typer.Option(
         "--address", metavar="ADDRESS", help="Of the daemon: HOST:PORT or unix:PATH.", envvar="CUZK_DAEMON"
     ),
 ]
-TokenOption = Annotated[
+_TokenOption = Annotated[
     Path | None, typer.Option("--token-file", metavar="FILE", help="Its first line is the daemon's token.")
 ]
-CertificateOption = Annotated[
+_CertificateOption = Annotated[
     Path | None,
     typer.Option("--tls-ca", metavar="FILE", help="Certificate that signed the daemon's; turns TLS on."),
 ]
-JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's identifier.")]
-ProofOption = Annotated[
+_JobArgument = Annotated[str, typer.Argument(metavar="JOB", help="The job's identifier.")]
+_ProofOption = Annotated[
     Path | None,
     typer.Option("--proof-bytes", metavar="FILE", help="Write the proofs there, one after the other."),
 ]
 
-DEFAULT_ADDRESS = "127.0.0.1:9820"
+_DEFAULT_ADDRESS = "127.0.0.1:9820"
 _PRIORITIES = ("low", "normal", "high", "critical")
 _KINDS = {"porep": 1, "window-post": 3, "winning-post": 4}
 _TIERS = ("hot", "warm", "cold")
@@ -85,10 +85,10 @@ def submit(
         str, typer.Option(metavar="ID", help="Names the job; the same name twice is the same job.")
     ] = "",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the proof.")] = False,
-    proof_bytes: ProofOption = None,
-    address: AddressOption = DEFAULT_ADDRESS,
-    token_file: TokenOption = None,
-    certificate: CertificateOption = None,
+    proof_bytes: _ProofOption = None,
+    address: _AddressOption = _DEFAULT_ADDRESS,
+    token_file: _TokenOption = None,
+    certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Submit a job, and print its identifier; with --wait also its end."""
@@ -140,14 +140,14 @@ def _filecoin(circuit: str, files: list[Path]) -> dict[str, Any]:
 
 
 def await_(
-    job: JobArgument,
+    job: _JobArgument,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", help="Give up waiting after so long; 0 never.")
     ] = 0.0,
-    proof_bytes: ProofOption = None,
-    address: AddressOption = DEFAULT_ADDRESS,
-    token_file: TokenOption = None,
-    certificate: CertificateOption = None,
+    proof_bytes: _ProofOption = None,
+    address: _AddressOption = _DEFAULT_ADDRESS,
+    token_file: _TokenOption = None,
+    certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> int:
     """Wait for a job's end. Exit code 0: proven; 1: failed, cancelled, unknown or not yet."""
@@ -194,9 +194,9 @@ def status(
     job: Annotated[
         str | None, typer.Argument(metavar="[JOB]", help="One job; by default the daemon.")
     ] = None,
-    address: AddressOption = DEFAULT_ADDRESS,
-    token_file: TokenOption = None,
-    certificate: CertificateOption = None,
+    address: _AddressOption = _DEFAULT_ADDRESS,
+    token_file: _TokenOption = None,
+    certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what a daemon is doing, or how far one job is."""
@@ -252,10 +252,10 @@ def _report_job(answer: Any, as_json: bool) -> None:
 
 
 def cancel(
-    job: JobArgument,
-    address: AddressOption = DEFAULT_ADDRESS,
-    token_file: TokenOption = None,
-    certificate: CertificateOption = None,
+    job: _JobArgument,
+    address: _AddressOption = _DEFAULT_ADDRESS,
+    token_file: _TokenOption = None,
+    certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Stop a job; what runs of it stops at its next phase."""
@@ -269,9 +269,9 @@ def cancel(
 
 def preload(
     circuit: Annotated[str, typer.Argument(metavar="CIRCUIT", help="Whose key.")],
-    address: AddressOption = DEFAULT_ADDRESS,
-    token_file: TokenOption = None,
-    certificate: CertificateOption = None,
+    address: _AddressOption = _DEFAULT_ADDRESS,
+    token_file: _TokenOption = None,
+    certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Load a key on every worker of the daemon, so that the first proof does not wait for it."""
@@ -285,9 +285,9 @@ def preload(
 
 def evict(
     circuit: Annotated[str, typer.Argument(metavar="CIRCUIT", help="Whose key.")],
-    address: AddressOption = DEFAULT_ADDRESS,
-    token_file: TokenOption = None,
-    certificate: CertificateOption = None,
+    address: _AddressOption = _DEFAULT_ADDRESS,
+    token_file: _TokenOption = None,
+    certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Let a key go on every worker of the daemon; one that a proof needs stays."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StatusServer"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 _JSON, _TEXT, _HTML = (
     "application/json",
@@ -69,10 +69,10 @@ class StatusServer:
         self._server.server_close()
         self._thread.join()
 
-    def _ask(self, question: Callable[[Engine], T]) -> T:
+    def _ask(self, question: Callable[[Engine], _T]) -> _T:
         """Ask in the engine's loop, which alone may touch its state."""
 
-        async def answer() -> T:
+        async def answer() -> _T:
             return question(self._engine)
 
         return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(_PATIENCE_S)

@@ -36,9 +36,9 @@ from cuzk.errors import OutOfMemoryError
 
 __all__ = ["Budget", "KeyLoader", "KeyReport", "KeySizes", "KeyStore", "Tier"]
 
-M = TypeVar("M")
-P = TypeVar("P")
-P_co = TypeVar("P_co", covariant=True)
+_M = TypeVar("_M")
+_P = TypeVar("_P")
+_P_co = TypeVar("_P_co", covariant=True)
 
 
 class Tier(IntEnum):
@@ -70,16 +70,16 @@ class Budget:
     device: int
 
 
-class KeyLoader(Protocol[M, P_co]):
+class KeyLoader(Protocol[_M, _P_co]):
     """How keys come and go; a store calls it from one thread at a time per key."""
 
     def sizes(self, circuit: str) -> KeySizes:
         """What the key will take, from its file."""
 
-    def map(self, circuit: str, progress: Callable[[float], None]) -> M:
+    def map(self, circuit: str, progress: Callable[[float], None]) -> _M:
         """Map and check the file. Progress is a share, 0 to 1."""
 
-    def upload(self, mapped: M) -> tuple[P_co, int]:
+    def upload(self, mapped: _M) -> tuple[_P_co, int]:
         """Make the key ready on the device, and say how many bytes that took there."""
 
 
@@ -104,14 +104,14 @@ class KeyReport:
     progress: float
 
 
-class _Entry(Generic[M, P]):
+class _Entry(Generic[_M, _P]):
     def __init__(self, sizes: KeySizes) -> None:
         self.sizes = sizes
         self.holders = 0
         self.used = 0.0
         self.progress = 0.0
-        self.mapped: M | None = None
-        self.prover: P | None = None
+        self.mapped: _M | None = None
+        self.prover: _P | None = None
         self.loading = threading.Lock()
 
     @property
@@ -121,7 +121,7 @@ class _Entry(Generic[M, P]):
         return Tier.COLD if self.mapped is None else Tier.WARM
 
 
-class KeyStore(Generic[M, P]):
+class KeyStore(Generic[_M, _P]):
     """The keys of one device. Safe to use from several threads.
 
     Args:
@@ -133,7 +133,7 @@ class KeyStore(Generic[M, P]):
 
     def __init__(
         self,
-        loader: KeyLoader[M, P],
+        loader: KeyLoader[_M, _P],
         budget: Budget,
         *,
         min_idle_s: float = 0.0,
@@ -143,11 +143,11 @@ class KeyStore(Generic[M, P]):
         self._loader = loader
         self._min_idle_s = min_idle_s
         self._clock = clock
-        self._entries: dict[str, _Entry[M, P]] = {}
+        self._entries: dict[str, _Entry[_M, _P]] = {}
         self._changed = threading.Condition()
 
     @contextmanager
-    def hold(self, circuit: str, *, wait_s: float = 600.0) -> Iterator[P]:
+    def hold(self, circuit: str, *, wait_s: float = 600.0) -> Iterator[_P]:
         """The key on the device for the duration of a ``with`` block; loaded first where it is not there.
 
         Args:
@@ -211,7 +211,7 @@ class KeyStore(Generic[M, P]):
         sizes = [entry.sizes for entry in self._entries.values()]
         return Budget(sum(size.host for size in sizes), sum(size.device for size in sizes))
 
-    def _enter(self, circuit: str, wait_s: float) -> _Entry[M, P]:
+    def _enter(self, circuit: str, wait_s: float) -> _Entry[_M, _P]:
         """The key's entry, counted as held, its bytes taken from the budget."""
         sizes = None if circuit in self._entries else self._loader.sizes(circuit)
         until = self._clock() + wait_s
@@ -265,7 +265,7 @@ class KeyStore(Generic[M, P]):
         self._changed.notify_all()
         return sizes.host + sizes.device
 
-    def _load(self, circuit: str, entry: _Entry[M, P]) -> P:
+    def _load(self, circuit: str, entry: _Entry[_M, _P]) -> _P:
         """Bring a held key to HOT; on failure it is COLD again."""
         if entry.prover is not None:
             return entry.prover

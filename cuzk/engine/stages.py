@@ -29,7 +29,7 @@ from cuzk.errors import (
 
 __all__ = ["Backend", "Flow", "Options", "Pipeline", "classify"]
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,17 @@ class Backend(Protocol):
         """Write a replayable case of a device's fault; its path, or nothing."""
 
 
-class _ReadyQueue(Generic[T]):
+class _ReadyQueue(Generic[_T]):
     """A bounded queue that gives out the most urgent item, and of equals the oldest."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._items: list[tuple[int, int, T]] = []
+        self._items: list[tuple[int, int, _T]] = []
         self._count = 0
         self._closed = False
         self._changed = threading.Condition()
 
-    def put(self, rank: int, item: T) -> None:
+    def put(self, rank: int, item: _T) -> None:
         """Wait for room, and add; an item more urgent than all that wait needs no room."""
         with self._changed:
             while len(self._items) >= self._size and not self._closed and -rank >= self._items[0][0]:
@@ -87,7 +87,7 @@ class _ReadyQueue(Generic[T]):
             self._count += 1
             self._changed.notify_all()
 
-    def get(self) -> T | None:
+    def get(self) -> _T | None:
         """Wait for an item; None once the queue is closed and empty."""
         with self._changed:
             while not self._items and not self._closed:
