@@ -18,7 +18,7 @@ from cuzk.ab.runner import LocalRunner, Opener, Trace
 from cuzk.ab.settings import Setting
 from cuzk.ab.timing import PhaseRatio, measure
 from cuzk.ab.workload import Workload
-from cuzk.errors import CuzkError
+from cuzk.errors import CuzkError, InputError
 from cuzk.variants import VARIANTS, Variant
 
 __all__ = ["Campaign", "CampaignRow", "Candidate", "candidates", "shows"]
@@ -53,6 +53,8 @@ class CampaignRow:
         without: Ratio of all-on with it over all-on without it; None where it is not part of all-on.
         pair: Strongest effect with another value: (other, factor beyond the product of both alone).
         finding: Where the bits differ first.
+        impossible: Why the value cannot be chosen with this key and workload; None where it can.
+        beside: Settings that both sides of `alone` have, because the variant acts in them only.
     """
 
     candidate: Candidate
@@ -63,10 +65,14 @@ class CampaignRow:
     without: PhaseRatio | None = None
     pair: tuple[str, float] | None = None
     finding: Finding | None = None
+    impossible: str | None = None
+    beside: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def verdict(self) -> str:
-        """One of: helps, hurts, no difference, differs in bits, left no trace."""
+        """One of: helps, hurts, no difference, differs in bits, left no trace, not possible."""
+        if self.impossible is not None:
+            return "not possible"
         if self.bits != "same":
             return "differs in bits"
         if not self.left_trace:
@@ -157,14 +163,19 @@ class Campaign:
 
     def _alone(self, base: LocalRunner, candidate: Candidate) -> CampaignRow:
         self.progress(f"{candidate.text} alone")
-        row = CampaignRow(candidate, VARIANTS[candidate.variant].forecast)
+        row = CampaignRow(candidate, VARIANTS[candidate.variant].forecast, beside=_beside(candidate))
+        assert self._reference is not None
         try:
-            runner = self._runner({candidate.variant: candidate.value})
+            if row.beside:
+                base = self._runner(row.beside)
+            runner = self._runner({**row.beside, candidate.variant: candidate.value})
             trace = runner.trace()
+        except InputError as error:
+            row.impossible = error.what
+            return row
         except CuzkError as error:
             row.bits = f"{type(error).__name__}: {error.what}"
             return row
-        assert self._reference is not None
         row.left_trace = shows(trace, VARIANTS[candidate.variant], candidate.value)
         if (at := first_difference(self._reference, trace)) is not None:
             row.bits = at.phase
@@ -179,7 +190,7 @@ class Campaign:
         """Of each variant, the value with the least ratio alone, even if that says nothing: all on is all on."""
         best: dict[str, CampaignRow] = {}
         for row in self.rows:
-            if row.alone is None or not row.left_trace:
+            if row.alone is None or not row.left_trace or row.beside:
                 continue
             other = best.get(row.candidate.variant)
             if other is None or (other.alone is not None and row.alone.ratio < other.alone.ratio):
@@ -201,6 +212,11 @@ class Campaign:
             for row, other in ((first, second), (second, first)):
                 if row.pair is None or abs(math.log(effect)) > abs(math.log(row.pair[1])):
                     row.pair = other.candidate.text, effect
+
+
+def _beside(candidate: Candidate) -> dict[str, str]:
+    """What a variant needs to act at all: those of the classic synthesis act where P5 chooses it."""
+    return {"P5": "closures"} if VARIANTS[candidate.variant].phase == ("closures",) else {}
 
 
 def shows(trace: Trace, row: Variant, value: str) -> bool:

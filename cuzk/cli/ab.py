@@ -271,7 +271,8 @@ def _campaign_json(campaign: Campaign, left_out: dict[str, str]) -> dict[str, An
         {
             "variant": row.candidate.text, "forecast": row.forecast, "bits": row.bits, "verdict": row.verdict,
             "alone": row.alone and asdict(row.alone), "without": row.without and asdict(row.without),
-            "pair": row.pair, "finding": row.finding and row.finding.lines(),
+            "pair": row.pair, "finding": row.finding and row.finding.lines(), "impossible": row.impossible,
+            "beside": dict(row.beside),
         }
         for row in campaign.rows
     ]  # fmt: skip
@@ -291,7 +292,8 @@ def _print_campaign(campaign: Campaign, left_out: dict[str, str]) -> None:
     )  # fmt: skip
     for row in campaign.rows:
         made.add_row(
-            row.candidate.text, row.bits, _ratio(row.alone),
+            row.candidate.text + "".join(f" with {k}={v}" for k, v in row.beside.items()),
+            row.impossible or row.bits, _ratio(row.alone),
             "" if row.alone is None else f"{row.alone.low:.3f}-{row.alone.high:.3f}", _ratio(row.without),
             "" if row.pair is None else f"{row.pair[1]:.3f} with {row.pair[0]}", row.verdict, row.forecast,
         )  # fmt: skip

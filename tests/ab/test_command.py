@@ -201,7 +201,10 @@ def test_the_campaign_has_a_verdict_for_every_value() -> None:
     load = open_workload(SMALL, get_device("cpu"))
     lines: list[str] = []
     campaign = Campaign(load, "cpu", 6, "cpu", open_named, lines.append)
+    impossible, classic = Candidate("Q1", "seven_ntt"), Candidate("A3", "on")
     tried = [
+        impossible,
+        classic,
         Candidate("M2", "none"),
         Candidate("D4", "6"),
         Candidate("D4", "9"),
@@ -214,6 +217,10 @@ def test_the_campaign_has_a_verdict_for_every_value() -> None:
     assert rows["D4=9"].bits == "msm_h"
     assert rows["D4=9"].alone is None
     assert rows["D4=9"].finding is not None
+    assert (rows["Q1=seven_ntt"].verdict, rows["Q1=seven_ntt"].bits) == ("not possible", "same")
+    assert "seven_ntt" in (rows["Q1=seven_ntt"].impossible or "")
+    assert rows["A3=on"].beside == {"P5": "closures"}, "it acts there only"
+    assert rows["A3=on"].verdict in ("helps", "hurts", "no difference")
     assert campaign.all_on == {"M2": "none", "D4": "6", "D5": "per_query"}
     for text in ("M2=none", "D4=6", "D5=per_query"):
         row = rows[text]
