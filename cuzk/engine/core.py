@@ -32,7 +32,7 @@ from cuzk.engine.messages import (
     Ready,
 )
 from cuzk.engine.placement import Placement
-from cuzk.engine.pool import WorkerHandle
+from cuzk.engine.pool import Launch, WorkerHandle
 from cuzk.engine.schedule import Limits, Schedule
 from cuzk.engine.worker import WorkerConfig
 from cuzk.errors import EngineError, InputError
@@ -54,6 +54,7 @@ class Engine:
         workers: One configuration per worker process.
         journal: Where jobs survive; closed by stop().
         clock: Seconds, monotonic.
+        launch: Starts a worker; as a process of this machine by default.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class Engine:
         journal: Journal,
         *,
         clock: Callable[[], float] = time.monotonic,
+        launch: Launch | None = None,
     ) -> None:
         queue = config.queue
         self.config = config
@@ -75,7 +77,8 @@ class Engine:
         self._started = clock()
         self.is_draining = False
         self.workers = [
-            WorkerHandle(i, worker, self._on_message, self._on_death) for i, worker in enumerate(workers)
+            WorkerHandle(i, worker, self._on_message, self._on_death, launch)
+            for i, worker in enumerate(workers)
         ]
         self.placement = Placement(config.pipeline, self.workers)
         self._clock = clock

@@ -13,17 +13,63 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from typing import Any, Protocol, TypeAlias
 
 from cuzk.engine.key_store import KeyReport, Tier
 from cuzk.engine.messages import FromWorker, KeyChange, Prove, Ready, Stage, Stop, ToWorker, WorkerMemory
 from cuzk.engine.worker import WorkerConfig, worker_main
 
-__all__ = ["WorkerHandle", "WorkerState"]
+__all__ = ["Launch", "WorkerHandle", "WorkerPipe", "WorkerProcess", "WorkerState", "launch_process"]
 
 #: A worker that dies before it was ready is started again after so many seconds, twice as many each time.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 60.0
+
+
+class WorkerProcess(Protocol):
+    """What the daemon needs of a worker's process, wherever it runs."""
+
+    @property
+    def pid(self) -> int | None:
+        """Its number, where it has one."""
+
+    @property
+    def exitcode(self) -> int | None:
+        """How it ended, where that is known."""
+
+    def kill(self) -> None:
+        """End it at once."""
+
+    def join(self) -> None:
+        """Wait for its end."""
+
+
+class WorkerPipe(Protocol):
+    """The daemon's end of the way to a worker; OSError and EOFError say that the other end is gone."""
+
+    def send(self, message: Any) -> None:
+        """Send an order."""
+
+    def recv(self) -> Any:
+        """Wait for an answer."""
+
+    def close(self) -> None:
+        """Let go of it."""
+
+
+Launch: TypeAlias = Callable[[int, WorkerConfig], tuple[WorkerProcess, WorkerPipe]]
+
+
+def launch_process(index: int, config: WorkerConfig) -> tuple[WorkerProcess, WorkerPipe]:
+    """Start a worker as a process of this machine."""
+    context = multiprocessing.get_context("spawn")
+    own, its = context.Pipe()
+    # Daemonic: it ends with the daemon whatever happens.
+    process = context.Process(
+        target=worker_main, args=(config, its), name=f"cuzk-worker-{index}", daemon=True
+    )
+    process.start()
+    its.close()
+    return process, own
 
 
 @dataclass
@@ -69,6 +115,7 @@ class WorkerHandle:
         config: What to be.
         on_message: Takes each message, in the loop.
         on_death: Takes the orders that were in hand, in the loop, after the process has ended unasked.
+        launch: Starts a process, and gives it and the pipe to it.
     """
 
     def __init__(
@@ -77,13 +124,15 @@ class WorkerHandle:
         config: WorkerConfig,
         on_message: Callable[[WorkerHandle, FromWorker], None],
         on_death: Callable[[WorkerHandle, list[Prove]], None],
+        launch: Launch | None = None,
     ) -> None:
         self.state = WorkerState(index, config.device)
         self._config = config
+        self._launch = launch or launch_process
         self._on_message = on_message
         self._on_death = on_death
-        self._process: BaseProcess | None = None
-        self._pipe: Connection | None = None
+        self._process: WorkerProcess | None = None
+        self._pipe: WorkerPipe | None = None
         self._stopping = False
         self._pause_s = _FIRST_PAUSE_S
         self._ended = asyncio.Event()
@@ -95,14 +144,7 @@ class WorkerHandle:
 
     def start(self) -> None:
         """Start a process; it is ready when its Ready message comes."""
-        context = multiprocessing.get_context("spawn")
-        own, its = context.Pipe()
-        # Daemonic: it ends with the daemon whatever happens.
-        process = context.Process(
-            target=worker_main, args=(self._config, its), name=f"cuzk-worker-{self.state.index}", daemon=True
-        )
-        process.start()
-        its.close()
+        process, own = self._launch(self.state.index, self._config)
         self._process, self._pipe = process, own
         loop = asyncio.get_running_loop()
         threading.Thread(target=self._listen, args=(loop, own, process), daemon=True).start()
@@ -133,7 +175,7 @@ class WorkerHandle:
             self._process.kill()
             await self._ended.wait()
 
-    def _listen(self, loop: asyncio.AbstractEventLoop, pipe: Connection, process: BaseProcess) -> None:
+    def _listen(self, loop: asyncio.AbstractEventLoop, pipe: WorkerPipe, process: WorkerProcess) -> None:
         """In a thread: hand messages to the loop until the process is gone."""
         while True:
             try:
@@ -159,7 +201,7 @@ class WorkerHandle:
             state.stages.pop((message.task.job_id, message.task.partition), None)
         self._on_message(self, message)
 
-    def _gone(self, pipe: Connection, process: BaseProcess) -> None:
+    def _gone(self, pipe: WorkerPipe, process: WorkerProcess) -> None:
         """The process has ended and all its messages are handled."""
         pipe.close()
         was_ready = self.state.ready

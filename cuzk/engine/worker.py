@@ -34,7 +34,7 @@ from cuzk.engine.messages import (
 from cuzk.engine.stages import Backend, Options, Pipeline
 from cuzk.errors import CuzkError
 
-__all__ = ["WorkerBackend", "WorkerConfig", "worker_main"]
+__all__ = ["OrderPipe", "WorkerBackend", "WorkerConfig", "serve", "worker_main"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,16 @@ class WorkerConfig:
     options: Options = field(default_factory=Options)
     backend: str = "cuzk.engine.backend:make_backend"
     settings: dict[str, Any] = field(default_factory=dict)
+
+
+class OrderPipe(Protocol):
+    """A worker's end of the way to the daemon; OSError and EOFError say that the daemon is gone."""
+
+    def send(self, obj: Any) -> None:
+        """Send an answer."""
+
+    def recv(self) -> Any:
+        """Wait for an order."""
 
 
 class WorkerBackend(Backend, Protocol):
@@ -74,7 +84,7 @@ class WorkerBackend(Backend, Protocol):
 
 
 def worker_main(config: WorkerConfig, pipe: Connection) -> None:
-    """Run a worker until the daemon says stop, or is gone.
+    """Run a worker process until the daemon says stop, or is gone.
 
     Args:
         config: What to be.
@@ -82,6 +92,11 @@ def worker_main(config: WorkerConfig, pipe: Connection) -> None:
     """
     # Ctrl-C goes to the whole group; the daemon decides when its workers end.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    serve(config, pipe)
+
+
+def serve(config: WorkerConfig, pipe: OrderPipe) -> None:
+    """The same on a pipe of any kind, in any process that may be ended with it."""
     module, _, name = config.backend.partition(":")
     make: Callable[[WorkerConfig], WorkerBackend] = getattr(importlib.import_module(module), name)
     _Worker(config, pipe, make(config)).run()
@@ -90,7 +105,7 @@ def worker_main(config: WorkerConfig, pipe: Connection) -> None:
 class _Worker:
     """The loop over orders, and the answers."""
 
-    def __init__(self, config: WorkerConfig, pipe: Connection, backend: WorkerBackend) -> None:
+    def __init__(self, config: WorkerConfig, pipe: OrderPipe, backend: WorkerBackend) -> None:
         self._pipe = pipe
         self._backend = backend
         self._sending = threading.Lock()
