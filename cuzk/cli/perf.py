@@ -16,7 +16,15 @@ if TYPE_CHECKING:
     from cuzk.perf import Baseline, Ledger
     from cuzk.perf.verdicts import Absent, Answers
 
-__all__ = ["ACCEPT_EXAMPLES", "CHECK_EXAMPLES", "RECORD_EXAMPLES", "perf_accept", "perf_check", "perf_record"]
+__all__ = [
+    "ACCEPT_EXAMPLES",
+    "CHECK_EXAMPLES",
+    "RECORD_EXAMPLES",
+    "perf_accept",
+    "perf_check",
+    "perf_record",
+    "show",
+]
 
 CHECK_EXAMPLES = epilog(
     "cuzk perf check",
@@ -73,7 +81,7 @@ def perf_check(
 
     ledger = Ledger(baselines)
     figures, absent = _figures(tier, source, environment, "", baselines)
-    answers = judge(ledger, figures, absent, allow_absent or [])
+    answers = _judge(ledger, figures, absent, allow_absent or [])
     if junit is not None:
         junit.write_text(to_junit(answers), encoding="utf-8")
     if markdown_file is not None:
@@ -85,7 +93,7 @@ def perf_check(
     return exit_code(answers)
 
 
-def judge(ledger: Ledger, figures: list[Baseline], absent: list[Absent], allowed: list[str]) -> Answers:
+def _judge(ledger: Ledger, figures: list[Baseline], absent: list[Absent], allowed: list[str]) -> Answers:
     """Compare every workload; one that cannot be compared does not hide the others."""
     from cuzk.errors import InputError
     from cuzk.perf import Row
@@ -158,7 +166,7 @@ def perf_record(
         if now.tier not in PORTABLE_TIERS:
             ledger.add_record(now)
         if new:
-            note(f"wrote {ledger.store(merged(stored, now, new))}: {len(new)} new figures")
+            note(f"wrote {ledger.store(_merged(stored, now, new))}: {len(new)} new figures")
     if left:
         note(f"{left} figures moved and stay as stored: cuzk perf accept --reason WHY moves them")
     return int(left > 0)
@@ -198,7 +206,7 @@ def perf_accept(
     return 0
 
 
-def merged(stored: Baseline, now: Baseline, new: set[tuple[str, str]]) -> Baseline:
+def _merged(stored: Baseline, now: Baseline, new: set[tuple[str, str]]) -> Baseline:
     """The stored figures and, of the new ones, those named; the rest stays as it is."""
     figures = {s: dict(metrics) for s, metrics in stored.figures.items()}
     measured = {s: dict(metrics) for s, metrics in stored.measured.items()}

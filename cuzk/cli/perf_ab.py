@@ -13,11 +13,11 @@ from typing import Any
 from cuzk.errors import CuzkError, InputError
 from cuzk.perf.pairs import Answer, PairLimits, abba, decide
 
-__all__ = ["Worker", "build_tree", "judge_phases", "paired_sampler"]
+__all__ = ["ROOT", "Worker", "build_tree", "judge_phases", "paired_sampler"]
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A phase shorter than this, in one proof, is left to operation counts.
-LEAST_MS = 0.5
+_LEAST_MS = 0.5
 #: A sample lasts at least so long in the shortest judged phase.
 _SAMPLE_MS = 5.0
 _MOST_PROOFS = 10
@@ -94,7 +94,7 @@ def paired_sampler(
 
 
 def judge_phases(a: Worker, b: Worker, twin: Worker, limits: PairLimits, pairs: int) -> dict[str, Answer]:
-    """Compare every phase of at least LEAST_MS.
+    """Compare every phase of at least _LEAST_MS.
 
     All phases of a proof share its samples; a phase that needs more of them takes more proofs.
 
@@ -107,9 +107,9 @@ def judge_phases(a: Worker, b: Worker, twin: Worker, limits: PairLimits, pairs: 
             f"only in B {sorted(set(b.ready) - set(a.ready))}",
             remedy="compare builds with the same phases, and record the new ones: cuzk perf record",
         )
-    phases = sorted(p for p, took in a.ready.items() if took >= LEAST_MS and p not in _WHOLE)
+    phases = sorted(p for p, took in a.ready.items() if took >= _LEAST_MS and p not in _WHOLE)
     if not phases:
-        raise InputError(f"no phase takes {LEAST_MS} ms", remedy="take a larger workload: --size")
+        raise InputError(f"no phase takes {_LEAST_MS} ms", remedy="take a larger workload: --size")
     shortest = min(a.ready[phase] for phase in phases)
     proofs = min(_MOST_PROOFS, max(1, round(_SAMPLE_MS / shortest)))
     take, cache = paired_sampler(a, b, twin, proofs), {}

@@ -21,7 +21,7 @@ EXAMPLES = epilog(
 )
 _FOLDER = Path("perf_baselines")
 #: Height of the frame that holds the waterfall's own page, in pixels.
-_FRAME = 640
+_FRAME = 420
 
 
 def perf_report(

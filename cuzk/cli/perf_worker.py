@@ -30,7 +30,7 @@ def totals(events: list[Any], metric: str) -> dict[str, float]:
     return spent
 
 
-def burner(metric: str) -> Callable[[float], None]:
+def _burner(metric: str) -> Callable[[float], None]:
     """Something that keeps this thread busy for some milliseconds of the metric's own clock."""
     import time
 
@@ -44,7 +44,7 @@ def burner(metric: str) -> Callable[[float], None]:
     return burn
 
 
-class Planted:
+class _Planted:
     """A sink that makes one phase slower by a share of what it took at first: for tests of the gate.
 
     Args:
@@ -69,7 +69,7 @@ class Planted:
         """Ends are of no interest."""
 
 
-def make_prover(options: argparse.Namespace, sink: Planted) -> tuple[Callable[[], object], Any]:
+def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[[], object], Any]:
     """Set up a circuit and return what proves it once, and its recorder."""
     from cuzk.curves import get_curve
     from cuzk.device import get_device
@@ -103,8 +103,8 @@ def main() -> None:
     parser.add_argument("--plant", default="")
     parser.add_argument("--share", type=float, default=0.0)
     options = parser.parse_args()
-    sink = Planted(options.plant, options.share, burner(options.metric))
-    prove, recorder = make_prover(options, sink)
+    sink = _Planted(options.plant, options.share, _burner(options.metric))
+    prove, recorder = _make_prover(options, sink)
 
     def sample(proofs: int) -> dict[str, float]:
         seen = len(recorder.events)

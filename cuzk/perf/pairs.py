@@ -147,10 +147,10 @@ def compare_pairs(a: Sequence[float], b: Sequence[float], alpha: float = ALPHA) 
     )  # fmt: skip
 
 
-Sampler = Callable[[str, int], tuple[Sequence[float], Sequence[float]]]
+_Sampler = Callable[[str, int], tuple[Sequence[float], Sequence[float]]]
 
 
-def decide(sample: Sampler, limits: PairLimits | None = None, pairs: int = PAIRS) -> Answer:
+def decide(sample: _Sampler, limits: PairLimits | None = None, pairs: int = PAIRS) -> Answer:
     """Run a whole comparison: control, pairs, twice as many where that is unclear, and an alarm only if it repeats.
 
     Args:

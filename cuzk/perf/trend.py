@@ -18,17 +18,17 @@ from cuzk.errors import RangeError
 __all__ = ["MIN_POINTS", "Change", "Creep", "change_points", "creep"]
 
 #: Points that a level rests on at least; a history shorter than two levels says nothing.
-LEVEL = 3
+_LEVEL = 3
 MIN_POINTS = 4
 #: Standard errors that two levels must lie apart.  tests/perf/test_trend.py has what that means in false alarms.
-THRESHOLD = 3.9
+_THRESHOLD = 3.9
 #: Noise is not taken for less than this share, or a constant series with one odd point would alarm.
 _LEAST_NOISE = 0.001
 _MAD_TO_SIGMA = 0.6745
 #: A point that lies so many sigmas off both its neighbours is a spike.
 _SPIKE = 4.0
 #: Points of the history that are looked at.
-WINDOW = 60
+_WINDOW = 60
 
 
 @dataclass(frozen=True)
@@ -107,9 +107,9 @@ def change_points(series: Sequence[float], magnitude: float = 0.02) -> list[Chan
     Raises:
         RangeError: A point that no measurement can give.
     """
-    logs = _logs(series[-WINDOW:])
-    offset = max(0, len(series) - WINDOW)
-    if len(logs) < 2 * LEVEL:
+    logs = _logs(series[-_WINDOW:])
+    offset = max(0, len(series) - _WINDOW)
+    if len(logs) < 2 * _LEVEL:
         return []
     logs = _without_spikes(logs)
     cuts = sorted(_split(logs, 0, len(logs), _noise(logs), math.log1p(magnitude)))
@@ -124,14 +124,14 @@ def change_points(series: Sequence[float], magnitude: float = 0.02) -> list[Chan
 
 def _split(logs: Sequence[float], start: int, end: int, sigma: float, least: float) -> list[int]:
     best, where = 0.0, 0
-    for cut in range(start + LEVEL, end - LEVEL + 1):
+    for cut in range(start + _LEVEL, end - _LEVEL + 1):
         left, right = logs[start:cut], logs[cut:end]
         step = abs(statistics.fmean(right) - statistics.fmean(left))
         typical = abs(statistics.median(right) - statistics.median(left))
         score = step / (sigma * math.sqrt(1 / len(left) + 1 / len(right)))
         if typical >= least and score > best:
             best, where = score, cut
-    if best <= THRESHOLD:
+    if best <= _THRESHOLD:
         return []
     return [
         *_split(logs, start, where, sigma, least), where, *_split(logs, where, end, sigma, least),
@@ -148,9 +148,9 @@ def creep(series: Sequence[float], tolerance: float = 0.05) -> Creep | None:
     Returns:
         Best and last level, None where the last one is within the tolerance or there are too few points.
     """
-    points = [math.exp(x) for x in _logs(series[-WINDOW:])]
+    points = [math.exp(x) for x in _logs(series[-_WINDOW:])]
     if len(points) < MIN_POINTS:
         return None
     best = min(statistics.fmean(pair) for pair in itertools.pairwise(points))
-    now = statistics.median(points[-LEVEL:])
+    now = statistics.median(points[-_LEVEL:])
     return Creep(best, now) if now > best * (1 + tolerance) else None
