@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import random
-import signal
-from functools import partial
 from pathlib import Path
 
 import pytest
-from cuzk_fuzz.rehearsal import PROOF_BYTES, expected_proof
+from cuzk_fuzz.rehearsal import expected_proof
 
 from cuzk.engine.config import PipelineConfig, QueueConfig
 from cuzk.engine.core import Engine
@@ -19,10 +15,6 @@ from cuzk.errors import BusyError, EngineError, InputError
 from tests.engine.engines import job, make_engine, run, script, until
 
 SLOW = script(gpu=60_000)
-
-
-def _is_replaced(engine: Engine, pid: int) -> bool:
-    return engine.workers[0].pid not in (pid, None)
 
 
 def ordered(engine: Engine) -> list[tuple[str, int]]:
@@ -127,140 +119,6 @@ def test_what_is_cancelled_in_a_batch_leaves_the_rest(tmp_path: Path) -> None:
     run(scenario, lambda: make_engine(tmp_path, pipeline=PipelineConfig(batch=4)))
 
 
-def test_bad_input_fails_its_job_at_once(tmp_path: Path) -> None:
-    async def scenario(engine: Engine) -> None:
-        bad = [engine.submit(job(payload, 2))[0] for payload in (script(fault="input"), b"no json")]
-        reasons = []
-        for one in bad:
-            ended = await engine.board.wait(one.id, None)
-            assert ended is not None
-            assert ended.state is JobState.FAILED
-            reasons.append(ended.error)
-        assert "partition 0 of 2 failed: the witness breaks constraint 7" in reasons[0]
-        assert "no JSON" in reasons[1]
-        assert engine.board.totals.retried == 0
-        assert engine.board.totals.faults == 0
-
-    run(scenario, lambda: make_engine(tmp_path))
-
-
-def test_a_device_fault_is_retried_elsewhere_once(tmp_path: Path) -> None:
-    """One of two devices fails on it: the other proves it. Both fail: the job does, with the case's name."""
-
-    async def scenario(engine: Engine) -> None:
-        await until(lambda: all(worker.state.ready for worker in engine.workers))
-        good, _ = engine.submit(job(script(fault="device", only_on="0")))
-        ended = await engine.board.wait(good.id, None)
-        assert ended is not None
-        assert ended.state is JobState.DONE
-        assert [decision.worker for decision in engine.placement.decisions] == [0, 1]
-        assert engine.placement.decisions[1].reason == "retry"
-        bad, _ = engine.submit(job(script(fault="device")))
-        ended = await engine.board.wait(bad.id, None)
-        assert ended is not None
-        assert ended.state is JobState.FAILED
-        assert "for the second time: kernel rehearsed reported fault 1" in ended.error
-        assert "case-" in ended.error
-        assert engine.board.totals.faults == 3
-
-    run(scenario, lambda: make_engine(tmp_path, 2))
-
-
-def test_a_defect_of_ours_is_not_retried(tmp_path: Path) -> None:
-    async def scenario(engine: Engine) -> None:
-        one, _ = engine.submit(job(script(fault="internal")))
-        ended = await engine.board.wait(one.id, None)
-        assert ended is not None
-        assert "ZeroDivisionError: a defect of ours" in ended.error
-        assert engine.board.totals.faults == 1
-
-    run(scenario, lambda: make_engine(tmp_path))
-
-
-def test_a_lost_device_never_serves_again(tmp_path: Path) -> None:
-    """Its process is replaced, and what it had in hand is proven by the new one."""
-
-    async def scenario(engine: Engine) -> None:
-        await until(lambda: engine.workers[0].state.ready)
-        before = engine.workers[0].pid
-        bad, _ = engine.submit(job(script(fault="lost", gpu=20)))
-        good, _ = engine.submit(job(script(gpu=1)))
-        await until(lambda: not engine.workers[0].state.healthy)
-        ended = await engine.board.wait(good.id, None)
-        assert ended is not None
-        assert ended.state is JobState.DONE
-        await engine.board.wait(bad.id, None)
-        found = engine.board.find(bad.id)
-        assert found is not None
-        assert found.state is JobState.FAILED
-        assert "context is gone" in found.error
-        await until(lambda: engine.workers[0].state.healthy)
-        assert engine.workers[0].pid != before
-        assert engine.workers[0].state.restarts >= 1
-
-    run(scenario, lambda: make_engine(tmp_path))
-
-
-def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
-    async def scenario(engine: Engine) -> None:
-        jobs = [engine.submit(job(script(gpu=30, n=i), 2))[0] for i in range(4)]
-        for _ in range(2):
-            await until(lambda: engine.workers[0].state.stages)
-            pid = engine.workers[0].pid
-            assert pid is not None
-            os.kill(pid, signal.SIGKILL)
-            await until(partial(_is_replaced, engine, pid))
-        for i, one in enumerate(jobs):
-            ended = await engine.board.wait(one.id, None)
-            assert ended is not None
-            assert ended.state is JobState.DONE, ended.error
-            assert ended.proof[:PROOF_BYTES] == expected_proof(script(gpu=30, n=i), 0)
-        assert engine.board.totals.proofs == 8
-        assert engine.workers[0].state.restarts == 2
-
-    run(scenario, lambda: make_engine(tmp_path))
-
-
-def test_a_job_that_kills_workers_fails_and_the_others_do_not(tmp_path: Path) -> None:
-    async def scenario(engine: Engine) -> None:
-        once, _ = engine.submit(job(script(fault="die", once=str(tmp_path / "died"))))
-        killer, _ = engine.submit(job(script(fault="die")))
-        ended = await engine.board.wait(once.id, None)
-        assert ended is not None
-        assert ended.state is JobState.DONE
-        ended = await engine.board.wait(killer.id, None)
-        assert ended is not None
-        assert ended.state is JobState.FAILED
-        assert "3 workers died while they proved partition 0" in ended.error
-
-    run(scenario, lambda: make_engine(tmp_path / "state", pipeline=PipelineConfig(lookahead=0)))
-
-
-def test_jobs_survive_the_daemon_and_are_not_proven_twice(tmp_path: Path) -> None:
-    """Stopped without grace after the first of three partitions: the next daemon makes the other two."""
-
-    async def first(engine: Engine) -> None:
-        engine.submit(job(script(gpu=50), 3, name="mine"))
-        engine.submit(job(SLOW, name="slow"))
-        await until(lambda: engine.board.totals.proofs == 1)
-
-    async def second(engine: Engine) -> None:
-        ended = await engine.board.wait("mine", None)
-        assert ended is not None
-        assert ended.proof == b"".join(expected_proof(script(gpu=50), part) for part in range(3))
-        assert engine.board.totals.proofs == 2
-        assert engine.cancel("slow") is True
-
-    async def stop_at_once() -> None:
-        engine = make_engine(tmp_path)
-        await engine.start()
-        await first(engine)
-        await engine.stop(grace_s=0.0)
-
-    asyncio.run(stop_at_once())
-    run(second, lambda: make_engine(tmp_path))
-
-
 def test_draining_takes_nothing_new_and_ends(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         jobs = [engine.submit(job(script(gpu=5)))[0] for _ in range(3)]
@@ -347,37 +205,3 @@ def test_keys_come_and_go(tmp_path: Path) -> None:
         assert (answer.was_loaded, answer.freed) == (False, 0)
 
     run(scenario, lambda: make_engine(tmp_path, key_sizes={"whale": 2000}))
-
-
-def test_a_thousand_random_steps_end_every_job_once(tmp_path: Path) -> None:
-    """Sixty jobs with faults, cancels and two killed workers: each ends once, with its own bytes or a reason."""
-
-    async def scenario(engine: Engine) -> None:
-        rng = random.Random(11)
-        payloads: dict[str, tuple[bytes, int]] = {}
-        for i in range(60):
-            fault = rng.choice(["", "", "", "", "input", "internal"])
-            payload = script(gpu=rng.randrange(4), synthesis=rng.randrange(3), n=i, fault=fault)
-            count = rng.randrange(1, 4)
-            priority = Priority(rng.randrange(1, 5))
-            engine.submit(job(payload, count, rng.choice("xyz"), priority, name=f"j{i}"))
-            payloads[f"j{i}"] = (payload, count)
-            if rng.randrange(8) == 0:
-                engine.cancel(f"j{rng.randrange(i + 1)}")
-            if i in (20, 40) and (pid := engine.workers[i // 40].pid) is not None:
-                os.kill(pid, signal.SIGKILL)
-            await asyncio.sleep(0.002)
-        await engine.board.all_ended()
-        for name, (payload, count) in payloads.items():
-            ended = engine.board.find(name)
-            assert ended is not None
-            if ended.state is JobState.DONE:
-                assert ended.proof == b"".join(expected_proof(payload, part) for part in range(count))
-            else:
-                assert ended.state in (JobState.FAILED, JobState.CANCELLED)
-                assert ended.error
-        totals = engine.board.totals
-        assert totals.done + totals.failed + totals.cancelled == totals.accepted == 60
-        assert totals.done > 20
-
-    run(scenario, lambda: make_engine(tmp_path, 2))
