@@ -23,6 +23,7 @@ EXAMPLES = epilog(
     "cuzk daemon --keys keys/",
     "cuzk daemon --config daemon.toml",
     "cuzk daemon --listen unix:/run/cuzk.sock --status-listen ''\n--device cuda:0 --device cuda:1 --keys keys/",
+    "cuzk daemon --ray auto --keys /shared/keys",
     note="keys/ holds NAME.cuzk or NAME.zkey for each circuit NAME, with - for : (porep-2KiB.cuzk). The first SIGTERM "
     "or Ctrl-C lets accepted jobs finish, the second stops at once; jobs survive either, and a kill.",
 )
@@ -49,6 +50,12 @@ def daemon(
             "--device", metavar="DEVICE", help="One worker process each; by default every GPU, or the cpu."
         ),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            "--ray", metavar="ADDRESS", help="Prove on every GPU of a Ray cluster: auto or HOST:PORT."
+        ),
+    ] = None,
 ) -> None:
     """Accept jobs over gRPC, prove them, and keep keys loaded between them."""
     require_engine_libraries()
@@ -64,19 +71,34 @@ def daemon(
     def ready(address: str, page: str) -> None:
         note(f"ready: {address}" + (f", status at {page}" if page else ""))
 
-    asyncio.run(run_daemon(settings, worker_configs(settings, _devices(settings)), ready))
+    if ray is None:
+        asyncio.run(run_daemon(settings, worker_configs(settings, _devices(settings)), ready))
+        return
+    _require("ray", "ray")
+    from cuzk.engine.ray_workers import RayCluster
+
+    cluster = RayCluster(ray)
+    try:
+        workers = worker_configs(settings, ["auto"] * cluster.num_gpus)
+        asyncio.run(run_daemon(settings, workers, ready, cluster.launch))
+    finally:
+        cluster.close()
 
 
 def require_engine_libraries() -> None:
-    """Say which package is missing before anything starts."""
+    """Say which package of the extra ``engine`` is missing before anything starts."""
     for package in ("google.protobuf", "grpc", "prometheus_client"):
-        try:
-            importlib.import_module(package)
-        except ImportError as error:
-            raise CuzkError(
-                f"the daemon and its clients need a package that is not installed: {error.name}",
-                remedy="pip install 'cuzk[engine]'",
-            ) from None
+        _require(package, "engine")
+
+
+def _require(package: str, extra: str) -> None:
+    try:
+        importlib.import_module(package)
+    except ImportError as error:
+        raise CuzkError(
+            f"the daemon and its clients need a package that is not installed: {error.name}",
+            remedy=f"pip install 'cuzk[{extra}]'",
+        ) from None
 
 
 def _with_options(

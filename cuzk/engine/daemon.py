@@ -92,6 +92,7 @@ async def run_daemon(
     config: DaemonConfig,
     workers: Sequence[WorkerConfig],
     on_ready: Callable[[str, str], None] = lambda *_: None,
+    launch: Launch | None = None,
 ) -> None:
     """Serve until told to stop.
 
@@ -99,13 +100,14 @@ async def run_daemon(
         config: How.
         workers: Who proves.
         on_ready: Called with the two addresses once both servers answer.
+        launch: Starts a worker; as a process of this machine by default.
 
     Raises:
         InputError: An address that is exposed without protection, or taken.   EngineError: The state folder is in use.
     """
     if config.status_listen:
         check_exposure(config.status_listen, config)
-    engine = Engine(config, workers, Journal(Path(config.state_folder)))
+    engine = Engine(config, workers, Journal(Path(config.state_folder)), launch=launch)
     server, port = make_server(engine, config)
     status = None
     try:
