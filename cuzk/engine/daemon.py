@@ -22,6 +22,7 @@ from cuzk.engine.config import DaemonConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.http import StatusServer
 from cuzk.engine.journal import Journal
+from cuzk.engine.pool import Launch
 from cuzk.engine.service import check_exposure, make_server, read_token
 from cuzk.engine.stages import Options
 from cuzk.engine.worker import WorkerConfig

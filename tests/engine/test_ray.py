@@ -18,7 +18,7 @@ from cuzk.engine.stages import Options
 from cuzk.engine.worker import WorkerConfig
 from tests.engine.engines import job, run, script, until
 
-ray: Any = pytest.importorskip("ray", reason="the extra `ray` is not installed")
+ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def cluster() -> Iterator[Any]:
     """Two nodes of one pretended GPU each, beside a head without any."""
     from ray.cluster_utils import Cluster
 
-    made = Cluster(
+    made: Any = Cluster(
         initialize_head=True, head_node_args={"num_cpus": 1, "num_gpus": 0, "include_dashboard": False}
     )
     yield made
