@@ -73,8 +73,8 @@ def gate(out: Path, shard: str = "1/1") -> list[Step]:
         Step("types", _python("mypy")),
         Step("style", _python("ruff", "check", ".")),
         Step("imports", (str(Path(sys.executable).with_name("lint-imports")),)),
-        Step("ledger", _python("cuzk", "perf", "check", "--tier", "T0", "--tier", "T1", "--tier", "T1h", "--allow-absent",
-                               "T1h", "--markdown", str(out / "ledger.md"))),
+        Step("ledger", _python("cuzk", "perf", "check", "--tier", "T0", "--tier", "T1", "--tier", "T1h",
+                               "--allow-absent", "T1h", "--markdown", str(out / "ledger.md"))),
     ]  # fmt: skip
 
 
