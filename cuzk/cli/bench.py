@@ -103,6 +103,7 @@ def bench(
     variants = _check_variants(kind, variant or [])
     from cuzk.cli.bench_cases import default_sizes, make_case
     from cuzk.curves import get_curve
+    from cuzk.device.instruments import require_fresh
 
     chosen = get_curve(curve.value)
     if kind is Kind.SYNTH:
@@ -113,6 +114,7 @@ def bench(
             f"{circuit or '--callgrind'} with bench {kind.value}", remedy="it is for `cuzk bench synth` alone"
         )
     opened = open_device(device)
+    require_fresh(opened)
     results = []
     for n in sizes or default_sizes(kind.value, opened.kind):
         case = make_case(kind.value, opened, chosen, group.value, n, variants)
