@@ -7,7 +7,9 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["cuzk_fuzz.choices", "cuzk_fuzz.targets", "cuzk.formats", "cuzk.csr"]):
+with atheris.instrument_imports(
+    include=["cuzk_fuzz.choices", "cuzk_fuzz.targets", "cuzk.formats", "cuzk.csr"]
+):
     from cuzk_fuzz.engine import Campaign
     from cuzk_fuzz.registry import get_target
 
