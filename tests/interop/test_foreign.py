@@ -21,7 +21,8 @@ def test_sums_and_transforms_of_snarkjs(request: pytest.FixtureRequest, tmp_path
     assert snarkjs, "say where snarkjs is: --snarkjs PATH"
     modules = Path(snarkjs).absolute().parents[1]  # PREFIX/node_modules/.bin/snarkjs
     example = ROOT / "examples" / "foreign" / "snarkjs_example.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--rootdir",
-               str(example.parent), str(example), "--node-modules", str(modules), "--differential-seconds", "5"]  # fmt: skip
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    command += ["--rootdir", str(example.parent), str(example), "--node-modules", str(modules)]
+    command += ["--differential-seconds", "5"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "2 passed" in done.stdout, done.stdout + done.stderr

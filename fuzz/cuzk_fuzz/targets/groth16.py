@@ -31,12 +31,6 @@ HForm = Literal["monomial", "odd_lagrange"]
 _WINDOW = 8  # of class K, from which blinding and secrets are drawn
 
 
-#: Values of Q1 -> the only form of the H bases that has them.
-_FORM_OF: Mapping[str, HForm] = {
-    "seven_ntt": "monomial", "six_ntt": "odd_lagrange", "four_ntt": "odd_lagrange",
-}  # fmt: skip
-
-
 @dataclass(frozen=True, eq=False)
 class ProofBatch(Batch):
     """One circuit, one key, one proof; the row of answers is A, B and C.
@@ -77,8 +71,6 @@ class ProofBatch(Batch):
         roots: Literal["snarkjs", "bellman"] = choices.pick(("snarkjs", "bellman"))
         blinding = choices.pick_class(singles), choices.pick_class(singles)
         settings = draw_settings(choices, scope.device, heavy=scope.heavy) if curve.name == "toy" else ()
-        # A number of transforms goes with one form of the H bases.
-        h_form = _FORM_OF.get(dict(settings).get("Q1", "auto"), h_form)
         circuits, h_form = choices.pick((1, 1, 2, 3)), h_form_for(settings, h_form)
         return cls(curve.name, choices.below(1 << 32), shape, h_form, roots, blinding, settings, circuits)
 
