@@ -72,6 +72,7 @@ def daemon(
         note(f"ready: {address}" + (f", status at {page}" if page else ""))
 
     if ray is None:
+        _check_keys(settings)
         asyncio.run(run_daemon(settings, worker_configs(settings, _devices(settings)), ready))
         return
     _require("ray", "ray")
@@ -83,6 +84,16 @@ def daemon(
         asyncio.run(run_daemon(settings, workers, ready, cluster.launch))
     finally:
         cluster.close()
+
+
+def _check_keys(settings: DaemonConfig) -> None:
+    """Refuse a folder that cannot be read, and keys to preload that are not there, before anything starts."""
+    from cuzk.engine.key_files import KeyFiles
+
+    files = KeyFiles(settings.keys.folder, settings.keys.files)
+    files.check_folder()
+    for circuit in settings.keys.preload:
+        files.find(circuit)
 
 
 def require_engine_libraries() -> None:

@@ -4,76 +4,44 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from hashlib import sha512
 from pathlib import Path
 from typing import Any
 
 import psutil
 
 from cuzk.circuits.catalogue import compiled_circuit, find_circuit, is_circuit_name
-from cuzk.curves import get_curve
+from cuzk.curves import Curve, get_curve
 from cuzk.device import Device, get_device
+from cuzk.device.instruments import pinned_bytes
 from cuzk.engine.jobs import PayloadForm
+from cuzk.engine.key_files import KeyFiles
 from cuzk.engine.key_store import Budget, KeyReport, KeySizes, KeyStore
-from cuzk.engine.messages import Payload, Prove, WorkerMemory
+from cuzk.engine.messages import Payload, PhaseLine, Prove, WorkerMemory
+from cuzk.engine.phases import PhaseSummary
 from cuzk.engine.worker import WorkerConfig
-from cuzk.errors import InputError, InternalError
+from cuzk.errors import InternalError, SecurityWarning
 from cuzk.formats import encode_proof, load_key, load_witness
 from cuzk.formats.cuzk_key import map_cuzk_key
 from cuzk.formats.deferred import Deferred
 from cuzk.formats.detect import detect
-from cuzk.groth16 import Prover
+from cuzk.groth16 import Blinding, Prover
 from cuzk.groth16.job import Started
 from cuzk.keys import ProvingKey
 from cuzk.pieces import CompiledCircuit
 from cuzk.telemetry import Recorder
 from cuzk.witness import Hints, Witness
 
-__all__ = ["KeyFiles", "ProverBackend", "make_backend"]
+__all__ = ["ProverBackend", "make_backend"]
 
-_SUFFIXES = (".cuzk", ".zkey")
 #: Of what a device or the host has, the share that proofs and everything else keep for themselves.
 _DEVICE_SHARE, _HOST_SHARE = 0.6, 0.7
-
-
-class KeyFiles:
-    """Which file holds the key of a circuit.
-
-    Args:
-        folder: Holds NAME.cuzk or NAME.zkey, with "-" for ":" in NAME; may be empty.
-        files: Circuit -> file, before the folder.
-    """
-
-    def __init__(self, folder: str, files: Mapping[str, str]) -> None:
-        self._folder = folder
-        self._files = files
-
-    def find(self, circuit: str) -> Path:
-        """The file of a circuit's key.
-
-        Raises:
-            InputError: There is none; the message says where it was looked for.
-        """
-        if circuit in self._files:
-            candidates = [Path(self._files[circuit])]
-        else:
-            stem = circuit.replace(":", "-")
-            if not self._folder or "/" in stem or stem.startswith("."):
-                candidates = []
-            else:
-                candidates = [Path(self._folder) / f"{stem}{suffix}" for suffix in _SUFFIXES]
-        for path in candidates:
-            if path.is_file():
-                return path
-        looked = ", ".join(map(os.fspath, candidates)) or "no folder of keys is configured"
-        raise InputError(
-            f"there is no key of {circuit!r:.80}",
-            limit=looked,
-            remedy=f"make one: cuzk setup {circuit} --key {candidates[0] if candidates else 'KEY'}",
-        )
 
 
 @dataclass(frozen=True)
@@ -88,7 +56,14 @@ class _Mapped:
 @dataclass(frozen=True)
 class _Loaded:
     prover: Prover
-    checks: Deferred
+    mapped: _Mapped
+    taken: int
+
+
+def key_bytes(key: ProvingKey) -> int:
+    """Bytes of a key's arrays, mapped or on the heap."""
+    matrices = [array for m in key.matrices.values() for array in (m.row_ptr, m.col, m.coeff, m.dictionary)]
+    return sum(array.nbytes for array in [*(array for _, _, array in key.points()), *matrices])
 
 
 class _Loader:
@@ -115,7 +90,12 @@ class _Loader:
         before = self._device.memory().used
         prover = Prover(mapped.key, self._device, recorder=self._recorder, circuit=mapped.circuit)
         taken = self._device.memory().used - before
-        return _Loaded(prover, mapped.checks), taken if self._device.kind == "cuda" else 0
+        return _Loaded(prover, mapped, taken), taken if self._device.kind == "cuda" else 0
+
+    def host_bytes(self, mapped: _Mapped, uploaded: _Loaded) -> int:
+        """The key's arrays, and what the prover has copied where the device's memory is the host's."""
+        copied = 0 if self._device.kind == "cuda" else uploaded.taken
+        return key_bytes(mapped.key) + copied
 
 
 class ProverBackend:
@@ -123,14 +103,17 @@ class ProverBackend:
 
     Args:
         config: Device, and in its settings: keys_folder, key_files, device_bytes, host_bytes, min_idle_s,
-            num_workers (who share the host), cases_folder.
+            num_workers (who share the host), cases_folder, insecure_blinding (tests alone).
     """
 
     def __init__(self, config: WorkerConfig) -> None:
         settings = config.settings
         self._device = get_device(config.device)
-        self._check: Callable[[], None] = lambda: None
-        self._recorder = Recorder(keep=0).scoped(checkpoint=lambda: self._check())
+        self._checks = threading.local()  # one per thread: several may give work to the device
+        self._phases = PhaseSummary()
+        self._recorder = Recorder([self._phases], keep=0).scoped(checkpoint=self._checkpoint)
+        #: A test's: proofs repeat bit by bit, and are not zero-knowledge. No configuration file can set it.
+        self._seed = str(settings.get("insecure_blinding", ""))
         self._cases = Path(settings.get("cases_folder", "cases"))
         self._process = psutil.Process()
         files = KeyFiles(settings.get("keys_folder", ""), settings.get("key_files", {}))
@@ -139,6 +122,12 @@ class ProverBackend:
             self._budget(settings),
             min_idle_s=float(settings.get("min_idle_s", 0.0)),
         )
+
+    def _checkpoint(self) -> None:
+        """Called at every phase: whether this thread's order is still wanted."""
+        check: Callable[[], None] | None = getattr(self._checks, "check", None)
+        if check is not None:
+            check()
 
     def _budget(self, settings: Mapping[str, Any]) -> Budget:
         """The bytes configured, or a share of what there is now, divided among the workers of the host."""
@@ -169,6 +158,7 @@ class ProverBackend:
         is_gpu = self._device.kind == "cuda"
         return WorkerMemory(
             rss=self._process.memory_info().rss,
+            pinned=pinned_bytes(self._device),
             device_used=report.used if is_gpu else None,
             device_total=report.limit if is_gpu else None,
         )
@@ -192,26 +182,58 @@ class ProverBackend:
         held = ExitStack()
         try:
             loaded = held.enter_context(self._keys.hold(order.circuit))
-            self._check = check
-            work.started = loaded.prover.start(work.assignments)
-            work.loaded = loaded
+            self._checks.check = check
+            prover = self._on_host(loaded) if order.on_host else loaded.prover
+            curve = loaded.mapped.key.curve
+            blindings = [self._blinding(curve, payload) for payload in order.payloads]
+            work.started = prover.start(work.assignments, blindings=blindings if self._seed else None)
+            work.prover, work.checks = prover, loaded.mapped.checks
         except BaseException:
             held.close()
             raise
         finally:
-            self._check = lambda: None
+            self._checks.check = None
         work.held = held
         return work
 
+    def _on_host(self, loaded: _Loaded) -> Prover:
+        """A prover of the same key on the processor, for a partition that the device has failed on."""
+        if self._device.kind == "cpu":
+            return loaded.prover
+        mapped = loaded.mapped
+        return Prover(mapped.key, get_device("cpu"), recorder=self._recorder, circuit=mapped.circuit)
+
+    def _blinding(self, curve: Curve, payload: Payload) -> Blinding:
+        """Drawn from the operating system; where a comparison of bits asks for it, from the payload instead."""
+        if not self._seed:
+            return Blinding.random(curve)
+        data = payload.path.read_bytes() + payload.partition.to_bytes(4, "little")
+        scalars = [
+            int.from_bytes(sha512(f"{self._seed}/{name}/".encode() + data).digest(), "little") % curve.r
+            for name in "rs"
+        ]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SecurityWarning)
+            return Blinding.insecure(curve, *scalars)
+
     def finish(self, order: Prove, work: _Work, check: Callable[[], None]) -> Sequence[bytes]:
         """Assemble, verify, wait for the checks of the key's file, and encode."""
-        with work.held:
-            if work.loaded is None or work.started is None:
-                raise InternalError(f"order {order.number} was never proven")
-            check()
-            proofs = work.loaded.prover.finish(work.started)
-            work.loaded.checks.wait()
-            return [encode_proof(proof) for proof in proofs]
+        if work.held is None or work.prover is None or work.started is None or work.checks is None:
+            raise InternalError(f"order {order.number} was never proven")
+        check()
+        proofs = work.prover.finish(work.started)
+        work.checks.wait()
+        self.abandon(work)
+        return [encode_proof(proof) for proof in proofs]
+
+    def abandon(self, work: Any) -> None:
+        """Let the key go, whatever has become of the proof."""
+        if isinstance(work, _Work) and work.held is not None:
+            work.held.close()
+
+    def phases(self) -> tuple[PhaseLine, ...]:
+        """The phases of the last proof."""
+        return self._phases.last()
 
     def record_fault(self, order: Prove, error: BaseException) -> str:
         """Write what is needed to repeat an order beside copies of its payloads."""
@@ -241,8 +263,9 @@ class _Work:
     """What passes from stage to stage."""
 
     assignments: list[Witness | Hints]
-    held: ExitStack = None  # type: ignore[assignment]
-    loaded: _Loaded | None = None
+    held: ExitStack | None = None
+    prover: Prover | None = None
+    checks: Deferred | None = None
     started: Started | None = None
 
 

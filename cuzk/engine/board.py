@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from cuzk.engine.jobs import Job, JobRequest, JobState
 from cuzk.engine.journal import Journal
+from cuzk.errors import EngineError
 
 __all__ = ["JobBoard", "Totals"]
 
@@ -57,7 +58,12 @@ class JobBoard:
         self._clock = clock
         self._jobs: dict[str, Job] = {}
         self._accepted_at: dict[str, float] = {}
-        self._ends: dict[str, asyncio.Event] = {}
+        self._ends: dict[str, asyncio.Future[Job]] = {}
+        #: Writes that the disk has refused, in order; they are made again until it takes them.
+        self._refused: deque[Callable[[], None]] = deque()
+        self._ending: set[str] = set()
+        #: Why, the last time; empty while all is written.
+        self.disk_error = ""
         self._idle = asyncio.Event()
         self._idle.set()
 
@@ -89,7 +95,14 @@ class JobBoard:
 
     def accept(self, request: JobRequest) -> Job:
         """Take in a new job; errors as of Journal.accept."""
-        job, _ = self.journal.accept(request)
+        return self._accepted(self.journal.accept(request)[0])
+
+    async def accept_large(self, request: JobRequest) -> Job:
+        """The same, with the payload written by a thread, so that the loop goes on meanwhile."""
+        name = await asyncio.to_thread(self.journal.store, request.payload)
+        return self._accepted(self.journal.accept_stored(request, name))
+
+    def _accepted(self, job: Job) -> Job:
         self._add(job)
         self.totals.accepted += 1
         facts = {"job": job.id, "circuit": job.circuit, "priority": job.priority.name, **dict(job.tags)}
@@ -99,19 +112,44 @@ class JobBoard:
     def _add(self, job: Job) -> None:
         self._jobs[job.id] = job
         self._accepted_at[job.id] = self._clock()
-        self._ends[job.id] = asyncio.Event()
+        self._ends[job.id] = asyncio.Future()
         self._idle.clear()
 
     def add_proof(self, job: Job, partition: int, proof: bytes) -> bool:
         """Keep a proof; False where the job has it already."""
-        if not self.journal.record_proof(job.id, partition, proof):
+        if partition in job.proofs:
             return False
         job.proofs[partition] = proof
         self.totals.proofs += 1
+        self._write(lambda: self.journal.record_proof(job.id, partition, proof))
         return True
 
+    def _write(self, action: Callable[[], object]) -> None:
+        """Write to the journal now, or as soon as the disk takes it, after what it has refused before."""
+        self._refused.append(lambda: (action(), None)[1])
+        self.write_refused()
+
+    def write_refused(self) -> None:
+        """Try again to write what the disk has refused."""
+        while self._refused:
+            try:
+                self._refused[0]()
+            except EngineError as error:
+                if not self.disk_error:
+                    _LOG.error("journal", extra={"facts": {"reason": str(error)}})
+                self.disk_error = str(error)
+                return
+            self._refused.popleft()
+        self.disk_error = ""
+
     def end(self, job: Job, state: JobState, reason: str = "") -> None:
-        """End a job, and tell whoever waits for it."""
+        """End a job, and tell whoever waits for it once that is on the disk."""
+        if job.id in self._ending:
+            return
+        self._ending.add(job.id)
+        self._write(lambda: self._end(job, state, reason))
+
+    def _end(self, job: Job, state: JobState, reason: str) -> None:
         if self.journal.finish(job, state, reason):
             self.durations_s.append((job.circuit, self.age_s(job)))
             counter = {JobState.DONE: "done", JobState.FAILED: "failed", JobState.CANCELLED: "cancelled"}[
@@ -122,8 +160,9 @@ class JobBoard:
         self._jobs.pop(job.id, None)
         self._accepted_at.pop(job.id, None)
         end = self._ends.pop(job.id, None)
+        self._ending.discard(job.id)
         if end is not None:
-            end.set()
+            end.set_result(job)
         if not self._jobs:
             self._idle.set()
 
@@ -132,7 +171,8 @@ class JobBoard:
         end = self._ends.get(job_id)
         if end is not None:
             try:
-                await asyncio.wait_for(end.wait(), timeout_s)
+                # The job as it ended, not as the journal has it: by now it may have been pruned.
+                return await asyncio.wait_for(asyncio.shield(end), timeout_s)
             except TimeoutError:
                 return self._jobs.get(job_id)
         return self.find(job_id)

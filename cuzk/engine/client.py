@@ -90,6 +90,11 @@ class EngineClient:
         code, details = error.code(), error.details() or ""
         if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND):
             return InputError(details)
+        if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in details:
+            return InputError(
+                f"the message is too large: {details}", where=self.address,
+                remedy="raise max_message_bytes in the daemon's configuration, and in the client",
+            )  # fmt: skip
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
             return BusyError(details)
         if code is grpc.StatusCode.UNAUTHENTICATED:

@@ -61,7 +61,9 @@ class PipelineConfig:
         by_partition: P6. Whether partitions of several jobs interleave.
         split: P12. Whether assembly and self-check of one partition go on beside the next one's kernels.
         lookahead: Partitions that are made ready beyond those being proven.
-        retry_elsewhere: Whether a partition that a device fails on is tried once on another one.
+        retry_elsewhere: Whether a partition that a device fails on is tried once on another one, or on the processor.
+        stall_s: Seconds without progress after which a worker that has work is killed and replaced, and the partition
+            it was at tried once more; 0 for never. Longer than the longest stage and the longest load of a key.
     """
 
     devices: tuple[str, ...] = ("auto",)
@@ -72,6 +74,7 @@ class PipelineConfig:
     split: bool = True
     lookahead: int = 1
     retry_elsewhere: bool = True
+    stall_s: float = 1800.0
 
 
 @dataclass(frozen=True)
@@ -131,6 +134,7 @@ class DaemonConfig:
         request_timeout_s: Seconds after which a job that still waits or runs fails; 0 for never.
         log_level: debug, info, warning or error.
         log_json: Log lines as JSON.
+        decision_log: File with all that the schedule is told and decides, for a replay; empty for none.
         queue: What may wait.
         pipeline: How work is spread.
         memory: What keys may take.
@@ -145,6 +149,7 @@ class DaemonConfig:
     request_timeout_s: float = 0.0
     log_level: str = "info"
     log_json: bool = False
+    decision_log: str = ""
     queue: QueueConfig = QueueConfig()
     pipeline: PipelineConfig = PipelineConfig()
     memory: MemoryConfig = MemoryConfig()
@@ -164,6 +169,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "pipeline.workers_per_device": (1, 8),
     "pipeline.batch": (1, 256),
     "pipeline.lookahead": (0, 64),
+    "pipeline.stall_s": (0, 1e9),
     "memory.device_bytes": (0, 1 << 50),
     "memory.host_bytes": (0, 1 << 50),
     "memory.min_idle_s": (0, 1e9),

@@ -11,29 +11,31 @@ import contextlib
 import itertools
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from cuzk.engine.board import JobBoard
 from cuzk.engine.config import DaemonConfig
+from cuzk.engine.decision_log import DecisionFile, LoggedSchedule
 from cuzk.engine.jobs import Job, JobRequest, JobState, Task
 from cuzk.engine.journal import Journal
+from cuzk.engine.key_orders import KeyOrders
 from cuzk.engine.messages import (
     Cancel,
-    Evict,
     Failed,
     FromWorker,
     KeyChange,
     Payload,
-    Preload,
     Prove,
     Proved,
     Ready,
 )
 from cuzk.engine.placement import Placement
 from cuzk.engine.pool import Launch, WorkerHandle
-from cuzk.engine.schedule import Limits, Schedule
+from cuzk.engine.schedule import Limits
+from cuzk.engine.watchdog import Watchdog
 from cuzk.engine.worker import WorkerConfig
 from cuzk.errors import EngineError, InputError
 
@@ -41,9 +43,11 @@ __all__ = ["Engine"]
 
 _LOG = logging.getLogger("cuzk.engine")
 
-#: Workers that may die while they prove one partition: the third that does is no accident.
-_MAX_DEATHS = 2
 _SWEEP_S = 1.0
+
+
+def _write_nothing(_: dict[str, Any]) -> None:
+    """Where no log of decisions is kept."""
 
 
 class Engine:
@@ -69,10 +73,12 @@ class Engine:
         queue = config.queue
         self.config = config
         self.board = JobBoard(journal, clock)
-        self.schedule = Schedule(
+        self._log = DecisionFile(Path(config.decision_log)) if config.decision_log else None
+        self.schedule = LoggedSchedule(
             Limits(queue.max_jobs, queue.max_payload_bytes),
             ageing_s=queue.ageing_s,
             by_partition=config.pipeline.by_partition,
+            write=self._log or _write_nothing,
         )
         self._started = clock()
         self.is_draining = False
@@ -82,9 +88,11 @@ class Engine:
         ]
         self.placement = Placement(config.pipeline, self.workers)
         self._clock = clock
-        self._deaths: Counter[Task] = Counter()
+        self._watchdog = Watchdog(config.pipeline.stall_s)
         self._numbers = itertools.count(1)
-        self._answers: dict[int, tuple[int, asyncio.Future[KeyChange]]] = {}
+        self.keys = KeyOrders(self.workers, self._numbers)
+        self._accepting = asyncio.Lock()
+        self._arriving = 0
         self._sweeper: asyncio.Task[None] | None = None
 
     # Life
@@ -115,6 +123,8 @@ class Engine:
                 await self._sweeper
         await asyncio.gather(*(worker.stop(grace_s) for worker in self.workers))
         self.board.journal.close()
+        if self._log is not None:
+            self._log.close()
 
     # What clients ask for
 
@@ -129,19 +139,48 @@ class Engine:
             BusyError: Too much is queued.
             EngineError: The daemon is about to stop, or its disk fails.
         """
-        known = self.board.find(request.request_id) if request.request_id else None
+        known = self._known(request, 0)
+        return (known, self.position(known)) if known is not None else self._queue(self.board.accept(request))
+
+    async def submit_large(self, request: JobRequest) -> tuple[Job, int]:
+        """The same, with the payload written beside the loop; jobs are accepted in the order of these calls.
+
+        Once begun it goes on, whether or not the client is still there.
+        """
+        known = self._known(request, self._arriving)
         if known is not None:
             return known, self.position(known)
+        return await asyncio.shield(asyncio.ensure_future(self._submit_in_turn(request)))
+
+    async def _submit_in_turn(self, request: JobRequest) -> tuple[Job, int]:
+        size = len(request.payload)
+        self._arriving += size
+        try:
+            async with self._accepting:
+                known = self._known(request, self._arriving - size)
+                if known is not None:
+                    return known, self.position(known)
+                return self._queue(await self.board.accept_large(request))
+        finally:
+            self._arriving -= size
+
+    def _known(self, request: JobRequest, arriving: int) -> Job | None:
+        """The job that a request named before; None where there is none, and room for a new one."""
+        known = self.board.find(request.request_id) if request.request_id else None
+        if known is not None:
+            return known
         if self.is_draining:
             raise EngineError(
                 "the daemon is stopping and takes no more jobs", remedy="submit when it is back"
             )
         try:
-            self.schedule.check_room(len(request.payload))
+            self.schedule.check_room(len(request.payload) + arriving)
         except EngineError:
             self.board.totals.refused += 1
             raise
-        job = self.board.accept(request)
+        return None
+
+    def _queue(self, job: Job) -> tuple[Job, int]:
         self.schedule.add(job.tasks, job.priority, job.circuit, size=job.payload_bytes, now=self._clock())
         position = self.position(job)
         self._dispatch()
@@ -160,26 +199,6 @@ class Engine:
             raise InputError(f"there is no job {job_id!r:.60}", remedy="see `cuzk status`")
         return False
 
-    async def preload(self, circuit: str) -> list[KeyChange]:
-        """Load a key on every worker; their answers."""
-        return await self._ask(lambda number: Preload(number, circuit))
-
-    async def evict(self, circuit: str) -> list[KeyChange]:
-        """Let a key go on every worker; their answers."""
-        return await self._ask(lambda number: Evict(number, circuit))
-
-    async def _ask(self, make: Callable[[int], Preload | Evict]) -> list[KeyChange]:
-        waiting = []
-        for worker in self.workers:
-            if worker.state.ready:
-                number, future = next(self._numbers), asyncio.get_running_loop().create_future()
-                self._answers[number] = (worker.state.index, future)
-                waiting.append(future)
-                worker.send(make(number))
-        if not waiting:
-            raise EngineError("no worker is ready", remedy="try again when `cuzk status` shows one")
-        return list(await asyncio.gather(*waiting))
-
     # Giving out
 
     def _dispatch(self) -> None:
@@ -194,7 +213,11 @@ class Engine:
                     job.state = JobState.RUNNING
                     job.add_time("queue_wait", self.board.age_s(job) * 1e3)
                 payloads.append(Payload(job.payload_path, job.form, job.first_partition + task.partition))
-            worker.send(Prove(next(self._numbers), batch.circuit, batch.tasks, tuple(payloads), batch.rank))
+            on_host = self.placement.needs_host(batch.tasks[0], worker)
+            order = Prove(
+                next(self._numbers), batch.circuit, batch.tasks, tuple(payloads), batch.rank, on_host
+            )
+            worker.send(order)
 
     # What workers say
 
@@ -206,12 +229,9 @@ class Engine:
             self._answered(worker, message.number, message.task)
             self._failed(worker, message)
         elif isinstance(message, KeyChange):
-            _, answer = self._answers.pop(message.number, (0, None))
-            if answer is not None and not answer.done():
-                answer.set_result(message)
+            self.keys.answered(worker, message)
         elif isinstance(message, Ready):
-            for circuit in self.config.keys.preload:
-                worker.send(Preload(0, circuit))
+            self.keys.preload_unasked(worker, self.config.keys.preload)
         self._dispatch()
 
     @staticmethod
@@ -257,21 +277,24 @@ class Engine:
         where = f"partition {task.partition} of {job.num_partitions} failed{again}"
         self._stop_job(job, JobState.FAILED, f"{where}: {message.reason}{case}")
 
+    def _fail_at(self, task: Task, reason: str) -> None:
+        job = self.board.get(task.job_id)
+        if job is not None:
+            self._stop_job(
+                job, JobState.FAILED, f"partition {task.partition} of {job.num_partitions} {reason}"
+            )
+
     def _on_death(self, worker: WorkerHandle, orders: list[Prove]) -> None:
         """A process is gone: its orders go back to the queue, unless they kill every process."""
         index, error = worker.state.index, worker.state.last_error
-        for number in [number for number, (asked, _) in self._answers.items() if asked == index]:
-            _, future = self._answers.pop(number)
-            if not future.done():
-                future.set_result(KeyChange((), number=number, error=f"worker {index} died: {error}"))
+        self.keys.worker_gone(worker, error)
         for task in [task for order in orders for task in order.tasks]:
             job = self.board.get(task.job_id)
             if job is None:
                 continue
-            self._deaths[task] += 1
-            if self._deaths[task] > _MAX_DEATHS:
-                reason = f"{self._deaths[task]} workers died while they proved partition {task.partition}"
-                self._stop_job(job, JobState.FAILED, f"{reason}: {error}")
+            reason = self._watchdog.died(task, error)
+            if reason:
+                self._fail_at(task, reason)
             else:
                 self.board.totals.retried += 1
                 self.schedule.put_back(task)
@@ -290,8 +313,7 @@ class Engine:
         return was_running
 
     def _end(self, job: Job, state: JobState, reason: str = "") -> None:
-        for task in [task for task in self._deaths if task.job_id == job.id]:
-            del self._deaths[task]
+        self._watchdog.forget(job.id)
         self.placement.forget(job.id)
         self.board.end(job, state, reason)
 
@@ -304,11 +326,19 @@ class Engine:
         return self.schedule.position(job.id, self._clock()) if job.id in self.board else 0
 
     async def _sweep(self) -> None:
-        """Now and then: forget old results, fail jobs that take too long, give out what has aged."""
+        """Now and then: forget old results, replace workers that hang, fail jobs that take too long."""
         queue, limit = self.config.queue, self.config.request_timeout_s
         while True:
             await asyncio.sleep(_SWEEP_S)
-            self.board.journal.prune(most=queue.max_results, max_age_s=queue.max_result_age_s)
+            self.board.write_refused()
+            with contextlib.suppress(
+                EngineError
+            ):  # a full disk is said by the board; here the next round is soon
+                self.board.journal.prune(most=queue.max_results, max_age_s=queue.max_result_age_s)
+            killed, given_up = self._watchdog.look(self.workers)
+            self.board.totals.faults += killed
+            for task, reason in given_up:
+                self._fail_at(task, reason)
             for job in self.board.open_jobs() if limit else ():
                 if self.board.age_s(job) > limit:
                     self._stop_job(

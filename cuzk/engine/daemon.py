@@ -34,6 +34,16 @@ _LOG = logging.getLogger("cuzk.engine")
 _GRACE_S = 2.0
 
 
+class _Stderr(logging.Handler):
+    """Writes to what sys.stderr is at the moment."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write one line."""
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more; that stops no daemon
+            sys.stderr.write(self.format(record) + "\n")
+            sys.stderr.flush()
+
+
 class _Lines(logging.Formatter):
     """One line a record, with its facts; as JSON where asked for."""
 
@@ -57,7 +67,7 @@ class _Lines(logging.Formatter):
 
 def configure_logging(level: str, as_json: bool) -> None:
     """Log to stderr, a line a record, flushed at once."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stderr()
     handler.setFormatter(_Lines(as_json))
     _LOG.handlers = [handler]
     _LOG.setLevel(level.upper())
@@ -106,6 +116,7 @@ async def run_daemon(
     Raises:
         InputError: An address that is exposed without protection, or taken.   EngineError: The state folder is in use.
     """
+    signals = _catch_signals()
     if config.status_listen:
         check_exposure(config.status_listen, config)
     engine = Engine(config, workers, Journal(Path(config.state_folder)), launch=launch)
@@ -120,7 +131,7 @@ async def run_daemon(
         page = "" if status is None else f"http://{config.status_listen.rpartition(':')[0]}:{status.port}/"
         _LOG.info("ready", extra={"facts": {"listen": host, "page": page, "pid": os.getpid()}})
         on_ready(host, page)
-        await _until_stopped(engine)
+        await _until_stopped(engine, signals)
     finally:
         await server.stop(_GRACE_S)
         await engine.stop(_GRACE_S)
@@ -129,12 +140,17 @@ async def run_daemon(
         _LOG.info("stopped")
 
 
-async def _until_stopped(engine: Engine) -> None:
-    """Until the first signal and the last job, or the second signal."""
+def _catch_signals() -> asyncio.Queue[int]:
+    """A queue that gets every SIGTERM and Ctrl-C from now on: one that comes during the start drains after it."""
     signals: asyncio.Queue[int] = asyncio.Queue()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, signals.put_nowait, number)
+    return signals
+
+
+async def _until_stopped(engine: Engine, signals: asyncio.Queue[int]) -> None:
+    """Until the first signal and the last job, or the second signal."""
     await signals.get()
     _LOG.info("draining", extra={"facts": {"jobs": len(engine.schedule)}})
     drained, again = asyncio.create_task(engine.drain()), asyncio.create_task(signals.get())

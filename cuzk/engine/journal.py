@@ -133,17 +133,38 @@ class Journal:
         Raises:
             EngineError: The disk is full or fails; nothing was accepted.
         """
-        job_id = request.request_id or uuid.uuid4().hex
-        known = self.find(job_id)
+        known = self.find(request.request_id) if request.request_id else None
         if known is not None:
             return known, False
+        return self.accept_stored(request, self.store(request.payload)), True
+
+    def store(self, payload: bytes) -> str:
+        """Put a payload on the disk, and return the name of its file. May be called from any thread.
+
+        Raises:
+            EngineError: The disk is full or fails.
+        """
         name = uuid.uuid4().hex
         path = self._payloads / name
         try:
             with path.open("xb") as file:
-                file.write(request.payload)
+                file.write(payload)
                 file.flush()
                 os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise self._cannot_store(error) from error
+        return name
+
+    def _cannot_store(self, error: Exception) -> EngineError:
+        return EngineError(
+            f"the job cannot be stored: {error}", where=os.fspath(self.folder), remedy="free disk space"
+        )
+
+    def accept_stored(self, request: JobRequest, name: str) -> Job:
+        """Take in a job that is not known yet, and whose payload store() has put away; errors as of accept."""
+        job_id = request.request_id or uuid.uuid4().hex
+        try:
             self._db.execute(
                 "INSERT INTO jobs (id, circuit, num_partitions, first_partition, form, priority, payload, "
                 "payload_bytes, submitted, tags, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -153,14 +174,12 @@ class Journal:
                     JobState.QUEUED.value,
                 ),
             )  # fmt: skip
-        except (OSError, sqlite3.Error) as error:
-            path.unlink(missing_ok=True)
-            raise EngineError(
-                f"the job cannot be stored: {error}", where=os.fspath(self.folder), remedy="free disk space"
-            ) from error
+        except sqlite3.Error as error:
+            (self._payloads / name).unlink(missing_ok=True)
+            raise self._cannot_store(error) from error
         job = self.find(job_id)
         assert job is not None
-        return job, True
+        return job
 
     def find(self, job_id: str) -> Job | None:
         """A job with its proofs, or None."""
@@ -199,8 +218,8 @@ class Journal:
         )
 
     def record_proof(self, job_id: str, partition: int, proof: bytes) -> bool:
-        """Keep a proof; False where the job has one of this partition, or has ended."""
-        cursor = self._db.execute(
+        """Keep a proof; False where the job has one of this partition, or has ended. Errors as of finish."""
+        cursor = self._write(
             "INSERT OR IGNORE INTO proofs (job, partition, proof) "
             "SELECT id, ?, ? FROM jobs WHERE id = ? AND state IN (?, ?)",
             (partition, proof, job_id, *_OPEN),
@@ -208,9 +227,13 @@ class Journal:
         return cursor.rowcount == 1
 
     def finish(self, job: Job, state: JobState, error: str = "") -> bool:
-        """End a job, once; False where it had ended before. Its payload is deleted."""
+        """End a job, once; False where it had ended before. Its payload is deleted.
+
+        Raises:
+            EngineError: The disk is full or fails; nothing has changed, and the call can be made again.
+        """
         finished = self._clock()
-        cursor = self._db.execute(
+        cursor = self._write(
             "UPDATE jobs SET state = ?, error = ?, finished = ?, times_ms = ? WHERE id = ? AND state IN (?, ?)",
             (state.value, error, finished, json.dumps(job.times_ms), job.id, *_OPEN),
         )
@@ -220,9 +243,22 @@ class Journal:
         job.payload_path.unlink(missing_ok=True)
         return True
 
+    def _write(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
+        try:
+            return self._db.execute(statement, values)
+        except sqlite3.Error as error:
+            raise EngineError(
+                f"the journal cannot be written: {error}",
+                where=os.fspath(self._path),
+                remedy="free disk space; the daemon tries again by itself",
+            ) from error
+
     def prune(self, *, most: int, max_age_s: float) -> int:
-        """Forget ended jobs: the oldest beyond a number, and all that ended too long ago; how many."""
-        cursor = self._db.execute(
+        """Forget ended jobs: the oldest beyond a number, and all that ended too long ago; how many.
+
+        Errors as of finish.
+        """
+        cursor = self._write(
             "DELETE FROM jobs WHERE state NOT IN (?, ?) AND (finished < ? OR seq NOT IN "
             "(SELECT seq FROM jobs WHERE state NOT IN (?, ?) ORDER BY finished DESC, seq DESC LIMIT ?))",
             (*_OPEN, self._clock() - max_age_s, *_OPEN, most),

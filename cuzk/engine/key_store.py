@@ -2,14 +2,17 @@
 
 A key is COLD (a file), WARM (its file is mapped and checked, its pages count as host memory) or HOT (its points and
 matrices are on the device as well). It is held while a proof needs it; what nobody holds is given up, least recently
-used first, when another key needs the bytes. Sizes are measured, on the file before a load and on the device after
-it, never assumed; a key that cannot fit even alone is refused with the sum that shows why.
+used first, when another key needs the bytes: where the device is too full a key only leaves the device, and stays
+WARM, so that it is back without being read and checked again. Sizes are measured, on the file before a load and on
+the device after it, never assumed; a key that cannot fit even alone is refused with the sum that shows why.
 
 >>> class Loader:
 ...     def sizes(self, circuit):
 ...         return KeySizes(host=60, device=40)
 ...     def map(self, circuit, progress):
 ...         return f"mapped {circuit}"
+...     def host_bytes(self, mapped, uploaded):
+...         return 0
 ...     def upload(self, mapped):
 ...         return f"{mapped}, uploaded", 40
 >>> store = KeyStore(Loader(), Budget(host=150, device=90))
@@ -20,6 +23,9 @@ it, never assumed; a key that cannot fit even alone is refused with the sum that
 (False, True, [('a', 'HOT'), ('b', 'HOT')])
 >>> store.preload("c"), [(entry.circuit, entry.tier.name) for entry in store.report()]
 (False, [('b', 'HOT'), ('c', 'HOT')])
+>>> roomy = KeyStore(Loader(), Budget(host=500, device=90))
+>>> [roomy.preload(name) for name in "abc"], [(entry.circuit, entry.tier.name) for entry in roomy.report()]
+([False, False, False], [('a', 'WARM'), ('b', 'HOT'), ('c', 'HOT')])
 """
 
 from __future__ import annotations
@@ -38,7 +44,6 @@ __all__ = ["Budget", "KeyLoader", "KeyReport", "KeySizes", "KeyStore", "Tier"]
 
 _M = TypeVar("_M")
 _P = TypeVar("_P")
-_P_co = TypeVar("_P_co", covariant=True)
 
 
 class Tier(IntEnum):
@@ -70,7 +75,7 @@ class Budget:
     device: int
 
 
-class KeyLoader(Protocol[_M, _P_co]):
+class KeyLoader(Protocol[_M, _P]):
     """How keys come and go; a store calls it from one thread at a time per key."""
 
     def sizes(self, circuit: str) -> KeySizes:
@@ -79,8 +84,11 @@ class KeyLoader(Protocol[_M, _P_co]):
     def map(self, circuit: str, progress: Callable[[float], None]) -> _M:
         """Map and check the file. Progress is a share, 0 to 1."""
 
-    def upload(self, mapped: _M) -> tuple[_P_co, int]:
+    def upload(self, mapped: _M) -> tuple[_P, int]:
         """Make the key ready on the device, and say how many bytes that took there."""
+
+    def host_bytes(self, mapped: _M, uploaded: _P) -> int:
+        """Bytes of the host that a key takes, measured; 0 where its file's size was right."""
 
 
 @dataclass(frozen=True)
@@ -105,8 +113,11 @@ class KeyReport:
 
 
 class _Entry(Generic[_M, _P]):
+    """A key that is known; what it takes now, and what it takes of a device when it is there."""
+
     def __init__(self, sizes: KeySizes) -> None:
         self.sizes = sizes
+        self.wanted = sizes.device
         self.holders = 0
         self.used = 0.0
         self.progress = 0.0
@@ -216,40 +227,60 @@ class KeyStore(Generic[_M, _P]):
         sizes = None if circuit in self._entries else self._loader.sizes(circuit)
         until = self._clock() + wait_s
         with self._changed:
-            while circuit not in self._entries:
-                sizes = sizes or self._loader.sizes(circuit)
-                if self._make_room(circuit, sizes):
-                    self._entries[circuit] = _Entry(sizes)
+            while True:
+                entry = self._entries.get(circuit)
+                if entry is None:
+                    sizes = sizes or self._loader.sizes(circuit)
+                    needed = sizes
+                else:
+                    needed = KeySizes(0, entry.wanted - entry.sizes.device)
+                if not (needed.host or needed.device) or self._make_room(circuit, needed):
                     break
                 left = until - self._clock()
                 if left <= 0:
-                    raise self._no_room(circuit, sizes, "and what is loaded is in use")
+                    raise self._no_room(circuit, needed, "and what is loaded is in use")
                 self._changed.wait(min(left, 1.0))
-            entry = self._entries[circuit]
+            if entry is None:
+                entry = self._entries[circuit] = _Entry(needed)
+            else:
+                entry.sizes = KeySizes(entry.sizes.host, entry.wanted)
             entry.holders += 1
             entry.used = self._clock()
             return entry
 
     def _make_room(self, circuit: str, sizes: KeySizes) -> bool:
-        """Evict until a key of these sizes fits; whether it does."""
+        """Evict until a key of these sizes fits beside what stays; whether it does."""
         if sizes.host > self.budget.host or sizes.device > self.budget.device:
             raise self._no_room(circuit, sizes, "even with no other key loaded")
         while True:
             used = self._used()
-            if (
-                used.host + sizes.host <= self.budget.host
-                and used.device + sizes.device <= self.budget.device
-            ):
+            host_is_full = used.host + sizes.host > self.budget.host
+            if not host_is_full and used.device + sizes.device <= self.budget.device:
                 return True
-            idle_since = self._clock() - self._min_idle_s
-            idle = [
-                (entry.used, name)
-                for name, entry in self._entries.items()
-                if not entry.holders and entry.used <= idle_since
-            ]
-            if not idle:
+            name = self._least_recently_used(circuit, only_hot=not host_is_full)
+            if name is None:
                 return False
-            self._drop(min(idle)[1])
+            if host_is_full:
+                self._drop(name)
+            else:
+                self._cool(self._entries[name])
+
+    def _least_recently_used(self, circuit: str, *, only_hot: bool) -> str | None:
+        """The key that has to go first; not the one that room is made for, and none that is held or still young."""
+        idle_since = self._clock() - self._min_idle_s
+        idle = [
+            (entry.used, name)
+            for name, entry in self._entries.items()
+            if name != circuit and not entry.holders and entry.used <= idle_since
+            and not (only_hot and entry.tier is not Tier.HOT)
+        ]  # fmt: skip
+        return min(idle)[1] if idle else None
+
+    @staticmethod
+    def _cool(entry: _Entry[_M, _P]) -> None:
+        """Take a key from the device; its file stays mapped."""
+        entry.prover = None
+        entry.sizes = KeySizes(entry.sizes.host, 0)
 
     def _no_room(self, circuit: str, sizes: KeySizes, why: str) -> OutOfMemoryError:
         used = self._used()
@@ -282,5 +313,21 @@ class KeyStore(Generic[_M, _P]):
             raise
         with self._changed:
             entry.prover = prover
-            entry.sizes = KeySizes(entry.sizes.host, device_bytes)
+            entry.wanted = device_bytes
+            entry.sizes = KeySizes(
+                self._loader.host_bytes(entry.mapped, prover) or entry.sizes.host, device_bytes
+            )
+            self._shrink(circuit)
         return prover
+
+    def _shrink(self, circuit: str) -> None:
+        """Where a key took more than its file had promised, let others go, as far as nobody holds them."""
+        while (used := self._used()).host > self.budget.host or used.device > self.budget.device:
+            only_hot = used.host <= self.budget.host
+            name = self._least_recently_used(circuit, only_hot=only_hot)
+            if name is None:
+                return
+            if only_hot:
+                self._cool(self._entries[name])
+            else:
+                self._drop(name)

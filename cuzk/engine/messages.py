@@ -15,8 +15,8 @@ from cuzk.engine.jobs import PayloadForm, Task
 from cuzk.engine.key_store import KeyReport
 
 __all__ = [
-    "Cancel", "Evict", "Failed", "FailureKind", "FromWorker", "KeyChange", "Payload", "Preload", "Prove", "Proved",
-    "Ready", "Stage", "Stop", "ToWorker", "WorkerMemory",
+    "Cancel", "Evict", "Failed", "FailureKind", "FromWorker", "KeyChange", "NotReady", "Payload", "PhaseLine",
+    "Preload", "Prove", "Proved", "Ready", "Stage", "Stop", "ToWorker", "WorkerMemory",
 ]  # fmt: skip
 
 #: Who is at fault: "input" (the job's data), "device" (worth another try elsewhere), "internal", "cancelled".
@@ -48,6 +48,7 @@ class Prove:
         tasks: The partitions.
         payloads: For each, where its data is.
         rank: The more, the sooner.
+        on_host: Prove on the processor, whatever the worker's device is.
     """
 
     number: int
@@ -55,6 +56,7 @@ class Prove:
     tasks: tuple[Task, ...]
     payloads: tuple[Payload, ...]
     rank: int
+    on_host: bool = False
 
 
 @dataclass(frozen=True)
@@ -116,6 +118,17 @@ class Ready:
 
 
 @dataclass(frozen=True)
+class NotReady:
+    """The worker cannot start, and ends.
+
+    Args:
+        reason: Why.
+    """
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Stage:
     """A partition enters a stage.
 
@@ -129,6 +142,23 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class PhaseLine:
+    """One phase of a proof, for the waterfall.
+
+    Args:
+        name: Of the phase.
+        depth: How many phases it lies in.
+        start_ms: Since the first phase of the proof.
+        duration_ms: How long it took.
+    """
+
+    name: str
+    depth: int
+    start_ms: float
+    duration_ms: float
+
+
+@dataclass(frozen=True)
 class Proved:
     """A partition is proven and checked.
 
@@ -138,6 +168,7 @@ class Proved:
         proof: Its bytes.
         times_ms: Stage -> milliseconds.
         memory: Of the worker, now.
+        phases: What the time went into, in order.
     """
 
     number: int
@@ -145,6 +176,7 @@ class Proved:
     proof: bytes
     times_ms: Mapping[str, float] = field(default_factory=dict)
     memory: WorkerMemory = WorkerMemory()
+    phases: tuple[PhaseLine, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -192,4 +224,4 @@ class KeyChange:
 
 
 ToWorker: TypeAlias = Prove | Cancel | Preload | Evict | Stop
-FromWorker: TypeAlias = Ready | Stage | Proved | Failed | KeyChange
+FromWorker: TypeAlias = Ready | NotReady | Stage | Proved | Failed | KeyChange

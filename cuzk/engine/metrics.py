@@ -19,6 +19,8 @@ def health(engine: Engine) -> tuple[bool, str]:
     """Whether the engine can prove, and why not."""
     if engine.is_draining:
         return False, "draining"
+    if engine.board.disk_error:
+        return False, engine.board.disk_error
     lost = [worker.state for worker in engine.workers if not worker.state.healthy]
     if any(worker.state.ready for worker in engine.workers):
         return True, "ok" if not lost else f"worker {lost[0].index} is being replaced: {lost[0].last_error}"
@@ -126,6 +128,7 @@ def status_tree(engine: Engine) -> dict[str, Any]:
                 ],
                 "keys": [{**dataclasses.asdict(key), "tier": key.tier.name} for key in worker.state.keys],
                 "memory": dataclasses.asdict(worker.state.memory),
+                "phases": [dataclasses.asdict(phase) for phase in worker.state.phases],
             }
             for worker in engine.workers
         ],

@@ -64,6 +64,10 @@ class Placement:
         for task in [task for task in self._avoid if task.job_id == job_id]:
             del self._avoid[task]
 
+    def needs_host(self, task: Task, worker: WorkerHandle) -> bool:
+        """Whether a partition comes back to a worker whose device has failed on it: its processor is left."""
+        return worker.state.index in self._avoid.get(task, set())
+
     def _has_room(self, worker: WorkerHandle, rank: int) -> bool:
         """A worker has in hand what it proves, what it makes ready, and at most one more that is critical."""
         most = self._pipeline.workers_per_device + (self._pipeline.lookahead if self._pipeline.overlap else 0)

@@ -16,7 +16,19 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeAlias
 
 from cuzk.engine.key_store import KeyReport, Tier
-from cuzk.engine.messages import FromWorker, KeyChange, Prove, Ready, Stage, Stop, ToWorker, WorkerMemory
+from cuzk.engine.messages import (
+    FromWorker,
+    KeyChange,
+    NotReady,
+    PhaseLine,
+    Prove,
+    Proved,
+    Ready,
+    Stage,
+    Stop,
+    ToWorker,
+    WorkerMemory,
+)
 from cuzk.engine.worker import WorkerConfig, worker_main
 
 __all__ = ["Launch", "WorkerHandle", "WorkerPipe", "WorkerProcess", "WorkerState", "launch_process"]
@@ -88,6 +100,8 @@ class WorkerState:
         stages: Partition in hand -> stage and since when.
         keys: What keys it has.
         memory: What it takes.
+        phases: Phases of its last proof.
+        heard: When it was started, or said something of a partition or a key the last time.
     """
 
     index: int
@@ -101,6 +115,22 @@ class WorkerState:
     stages: dict[tuple[str, int], tuple[str, float]] = field(default_factory=dict)
     keys: tuple[KeyReport, ...] = ()
     memory: WorkerMemory = field(default_factory=WorkerMemory)
+    phases: tuple[PhaseLine, ...] = ()
+    heard: float = field(default_factory=time.monotonic)
+
+    def stalled(self, now: float, limit_s: float) -> str:
+        """What a worker that has work has been at for too long without a word; nothing where all is well."""
+        if now - self.heard <= limit_s or (self.ready and not self.orders):
+            return ""
+        if not self.ready:
+            return f"stalled: not ready after {limit_s:g} s" if self.healthy else ""
+        return f"stalled: no progress for {limit_s:g} s (pipeline.stall_s)"
+
+    def culprit(self) -> tuple[str, int] | None:
+        """The partition that a stalled worker is at: the one that is farthest, and of such the oldest."""
+        ranks = {"finish": 0, "gpu": 1}
+        at = [(ranks.get(stage, 2), since, task) for task, (stage, since) in self.stages.items()]
+        return min(at)[2] if at else None
 
     def has_key(self, circuit: str) -> bool:
         """Whether a circuit's key is on the device."""
@@ -134,6 +164,7 @@ class WorkerHandle:
         self._process: WorkerProcess | None = None
         self._pipe: WorkerPipe | None = None
         self._stopping = False
+        self._why = ""  # why the process is about to end, where that is known
         self._pause_s = _FIRST_PAUSE_S
         self._ended = asyncio.Event()
 
@@ -144,6 +175,7 @@ class WorkerHandle:
 
     def start(self) -> None:
         """Start a process; it is ready when its Ready message comes."""
+        self.state.heard = time.monotonic()
         process, own = self._launch(self.state.index, self._config)
         self._process, self._pipe = process, own
         loop = asyncio.get_running_loop()
@@ -152,6 +184,8 @@ class WorkerHandle:
     def send(self, message: ToWorker) -> None:
         """Send to the process; to one that has just died, nothing: its death is about to be handled."""
         if isinstance(message, Prove):
+            if not self.state.orders:
+                self.state.heard = time.monotonic()
             self.state.orders[message.number] = message
         if self._pipe is not None:
             with contextlib.suppress(OSError):
@@ -160,6 +194,7 @@ class WorkerHandle:
     def replace(self, reason: str) -> None:
         """Kill the process: its device is lost. Its successor is started when it is gone."""
         self.state.healthy, self.state.ready, self.state.last_error = False, False, reason
+        self._why = reason
         if self._process is not None:
             self._process.kill()
 
@@ -190,7 +225,10 @@ class WorkerHandle:
 
     def _receive(self, message: FromWorker) -> None:
         state = self.state
-        if isinstance(message, Ready):
+        state.heard = time.monotonic()
+        if isinstance(message, NotReady):
+            state.last_error = self._why = message.reason
+        elif isinstance(message, Ready):
             state.device, state.kind, state.ready, state.healthy = message.device, message.kind, True, True
             self._pause_s = _FIRST_PAUSE_S
         elif isinstance(message, KeyChange):
@@ -199,6 +237,8 @@ class WorkerHandle:
             state.stages[message.task.job_id, message.task.partition] = message.stage, time.monotonic()
         else:
             state.stages.pop((message.task.job_id, message.task.partition), None)
+            if isinstance(message, Proved):
+                state.phases = message.phases or state.phases
         self._on_message(self, message)
 
     def _gone(self, pipe: WorkerPipe, process: WorkerProcess) -> None:
@@ -216,7 +256,8 @@ class WorkerHandle:
             self._on_death(self, orders)
             return
         self.state.restarts += 1
-        self.state.last_error = self.state.last_error or f"worker process ended with code {process.exitcode}"
+        self.state.last_error = self._why or f"worker process ended with code {process.exitcode}"
+        self._why = ""
         self._on_death(self, orders)
         self._ended.clear()
         if was_ready or not self.state.healthy:

@@ -135,7 +135,8 @@ class Schedule:
 
         Args:
             now: Seconds, of the clock that add() was given.
-            most: Partitions at most; more than one only of one circuit, and none that would overtake another.
+            most: Partitions at most; more than one only of one circuit, none that would overtake another, and
+                none that a critical one would have to wait for.
             skip: Partitions that whoever asks cannot take.
 
         Returns:
@@ -151,7 +152,10 @@ class Schedule:
         else:
             taken = []
             for task in order[:most]:
-                if self._entries[task.job_id].circuit != entry.circuit:
+                other = self._entries[task.job_id]
+                if other.circuit != entry.circuit:
+                    break
+                if entry.priority is Priority.CRITICAL and other.priority is not Priority.CRITICAL:
                     break
                 taken.append(task)
         for task in taken:

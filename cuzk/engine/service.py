@@ -19,7 +19,7 @@ import grpc
 
 from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
-from cuzk.engine.jobs import JobRequest
+from cuzk.engine.jobs import Job, JobRequest
 from cuzk.engine.metrics import prometheus_text
 from cuzk.engine.wire.convert import await_response, job_request, kind_of_circuit, witness_request
 from cuzk.engine.wire.schema import SERVICES, enum_value, message
@@ -44,7 +44,7 @@ class _Services:
 
     async def SubmitProof(self, request: Any, _: Any) -> Any:
         """Accept a job."""
-        job, position = self._engine.submit(job_request(request))
+        job, position = await self._engine.submit_large(job_request(request))
         name = self._engine.workers[0].state.device if self._engine.workers else ""
         return message("cuzk.v1.SubmitProofResponse")(
             job_id=job.id, queue_position=position, assigned_gpu=name
@@ -76,7 +76,7 @@ class _Services:
     async def PreloadSRS(self, request: Any, _: Any) -> Any:
         """Load a key everywhere."""
         began = time.monotonic()
-        answers = await self._engine.preload(request.circuit_id)
+        answers = await self._engine.keys.preload(request.circuit_id)
         for answer in answers:
             if answer.error:
                 raise InputError(answer.error)
@@ -87,7 +87,7 @@ class _Services:
 
     async def EvictSRS(self, request: Any, _: Any) -> Any:
         """Let a key go everywhere."""
-        answers = await self._engine.evict(request.circuit_id)
+        answers = await self._engine.keys.evict(request.circuit_id)
         return message("cuzk.v1.EvictSrsResponse")(
             was_loaded=any(answer.was_loaded for answer in answers),
             freed_bytes=sum(answer.freed for answer in answers),
@@ -97,7 +97,7 @@ class _Services:
 
     async def SubmitWitness(self, request: Any, _: Any) -> Any:
         """Accept a job with a witness file."""
-        job, position = self._engine.submit(witness_request(request))
+        job, position = await self._engine.submit_large(witness_request(request))
         return message("cuzk.jobs.v1.SubmitWitnessResponse")(job_id=job.id, queue_position=position)
 
     async def DescribeJob(self, request: Any, _: Any) -> Any:
@@ -125,14 +125,21 @@ class _Services:
         return await_response(job, job_id, total_ms)
 
     async def _prove(self, wanted: JobRequest) -> Any:
-        job, _ = self._engine.submit(wanted)
+        submitting = asyncio.ensure_future(self._engine.submit_large(wanted))
         try:
+            job, _ = await asyncio.shield(submitting)
             result = await self._await(job.id, 0)
         except asyncio.CancelledError:  # the client is gone
             if not wanted.request_id:
-                self._engine.cancel(job.id)
+                submitting.add_done_callback(self._cancel_accepted)
             raise
         return message("cuzk.v1.ProveResponse")(result=result)
+
+    def _cancel_accepted(self, submitting: asyncio.Future[tuple[Job, int]]) -> None:
+        if not submitting.cancelled() and submitting.exception() is None:
+            job, _ = submitting.result()
+            if job.id in self._engine.board:
+                self._engine.cancel(job.id)
 
 
 class _NotFoundError(InputError):
@@ -265,12 +272,7 @@ def make_server(engine: Engine, config: DaemonConfig) -> tuple[Any, int]:
     security = config.security
     interceptors = []
     if security.token_file:
-        token = _read(security.token_file).decode("utf-8", "replace").partition("\n")[0].strip()
-        if len(token) < 16:
-            raise InputError(
-                "the token is too short", where=security.token_file, limit="16 characters or more"
-            )
-        interceptors.append(_TokenCheck(token))
+        interceptors.append(_TokenCheck(read_token(security)))
     size = config.max_message_bytes
     options = [
         ("grpc.max_receive_message_length", size),

@@ -64,6 +64,9 @@ class Backend(Protocol):
     def finish(self, order: Prove, work: Any, check: Callable[[], None]) -> Sequence[bytes]:
         """One checked proof per partition."""
 
+    def abandon(self, work: Any) -> None:
+        """Let go of what a stage made and no later one will get: memory, a key that is held."""
+
     def record_fault(self, order: Prove, error: BaseException) -> str:
         """Write a replayable case of a device's fault; its path, or nothing."""
 
@@ -234,6 +237,8 @@ class Pipeline:
     def _fail(self, flow: Flow, error: Exception) -> None:
         kind, lost = classify(error)
         case = self._backend.record_fault(flow.order, error) if kind == "device" else ""
+        if flow.work is not None:
+            self._backend.abandon(flow.work)
         self._forget(flow)
         reason = str(error) if isinstance(error, CuzkError) else f"{type(error).__name__}: {error}"
         for task in flow.order.tasks:

@@ -11,7 +11,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from typing import Any, Protocol
 
@@ -22,6 +22,8 @@ from cuzk.engine.messages import (
     Failed,
     FromWorker,
     KeyChange,
+    NotReady,
+    PhaseLine,
     Preload,
     Prove,
     Proved,
@@ -82,6 +84,9 @@ class WorkerBackend(Backend, Protocol):
     def memory(self) -> WorkerMemory:
         """What the process takes now."""
 
+    def phases(self) -> tuple[PhaseLine, ...]:
+        """The phases of the last proof."""
+
 
 def worker_main(config: WorkerConfig, pipe: Connection) -> None:
     """Run a worker process until the daemon says stop, or is gone.
@@ -99,7 +104,12 @@ def serve(config: WorkerConfig, pipe: OrderPipe) -> None:
     """The same on a pipe of any kind, in any process that may be ended with it."""
     module, _, name = config.backend.partition(":")
     make: Callable[[WorkerConfig], WorkerBackend] = getattr(importlib.import_module(module), name)
-    _Worker(config, pipe, make(config)).run()
+    try:
+        backend = make(config)
+    except CuzkError as error:
+        pipe.send(NotReady(str(error)))
+        return
+    _Worker(config, pipe, backend).run()
 
 
 class _Worker:
@@ -147,8 +157,7 @@ class _Worker:
 
     def _tell(self, message: Stage | Proved | Failed) -> None:
         if isinstance(message, Proved):
-            memory = self._backend.memory()
-            message = Proved(message.number, message.task, message.proof, message.times_ms, memory)
+            message = replace(message, memory=self._backend.memory(), phases=self._backend.phases())
         self._send(message)
         if not isinstance(message, Stage):
             self._send(KeyChange(self._backend.keys(), self._backend.memory()))

@@ -5,7 +5,8 @@ A payload is JSON: for each stage (``synthesis``, ``gpu``, ``finish``) milliseco
 
 ``{"gpu": 5}`` takes 5 ms of gpu; ``{"fault": "input"}`` fails there, with ``device``, ``lost`` or ``internal`` too;
 ``{"fault": "device", "only_on": 0}`` fails on worker device 0 alone; ``{"fault": "die"}`` ends the process;
-``{"fault": "die", "once": PATH}`` does so the first time only.
+``{"fault": "die", "once": PATH}`` does so the first time only; ``{"fault": "hang"}`` never comes back;
+``{"fault": "device", "host": "well"}`` is proven on the processor.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import json
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 from cuzk.engine.key_store import Budget, KeyReport, KeySizes, KeyStore
-from cuzk.engine.messages import Prove, WorkerMemory
+from cuzk.engine.messages import PhaseLine, Prove, WorkerMemory
 from cuzk.engine.worker import WorkerConfig
 from cuzk.errors import DeviceError, InputError, KernelFault
 
@@ -52,6 +54,9 @@ class _Keys:
         time.sleep(self._load_ms / 1e3)
         progress(1.0)
         return circuit
+
+    def host_bytes(self, mapped: str, _: str) -> int:
+        return self._sizes.get(mapped, 100)
 
     def upload(self, mapped: str) -> tuple[str, int]:
         return mapped, self._sizes.get(mapped, 100)
@@ -103,21 +108,32 @@ class Rehearsal:
 
     def gpu(self, order: Prove, work: list[tuple[bytes, dict[str, Any]]], check: Callable[[], None]) -> Any:
         """Take the time of the device, and fail there as asked."""
-        with self._keys.hold(order.circuit):
+        held = ExitStack()
+        with held:
+            held.enter_context(self._keys.hold(order.circuit))
             self._spend(work, "gpu", check)
             for _, script in work:
-                self._fail(script)
-        return work
+                self._fail(script, order.on_host)
+            return work, held.pop_all()
 
-    def finish(
-        self, order: Prove, work: list[tuple[bytes, dict[str, Any]]], check: Callable[[], None]
-    ) -> Sequence[bytes]:
-        """Take the time, and make the proofs."""
+    def finish(self, order: Prove, work: Any, check: Callable[[], None]) -> Sequence[bytes]:
+        """Take the time, let the key go, and make the proofs."""
+        work, held = work
         self._spend(work, "finish", check)
+        held.close()
         return [
             expected_proof(data, payload.partition)
             for (data, _), payload in zip(work, order.payloads, strict=True)
         ]
+
+    def abandon(self, work: Any) -> None:
+        """Let the key go."""
+        if isinstance(work, tuple):
+            work[1].close()
+
+    def phases(self) -> tuple[PhaseLine, ...]:
+        """Two, as an example."""
+        return PhaseLine("prove", 0, 0.0, 4.0), PhaseLine("ntt_msm_h", 1, 1.0, 2.0)
 
     @staticmethod
     def _spend(work: list[tuple[bytes, dict[str, Any]]], stage: str, check: Callable[[], None]) -> None:
@@ -128,8 +144,10 @@ class Rehearsal:
             time.sleep(min(left, _SLICE_S))
             left -= _SLICE_S
 
-    def _fail(self, script: dict[str, Any]) -> None:
+    def _fail(self, script: dict[str, Any], on_host: bool) -> None:
         fault = script.get("fault")
+        if on_host and script.get("host") == "well":
+            return
         if "only_on" in script and script["only_on"] != self._device:
             return
         if fault == "die":
@@ -139,6 +157,8 @@ class Rehearsal:
                 except FileExistsError:
                     return
             os._exit(9)
+        if fault == "hang":
+            time.sleep(3600)
         if fault == "input":
             raise InputError("the witness breaks constraint 7")
         if fault == "device":

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cuzk.engine.config import DaemonConfig, PipelineConfig, QueueConfig
+from cuzk.engine.config import DaemonConfig, KeysConfig, PipelineConfig, QueueConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import JobRequest, PayloadForm, Priority
 from cuzk.engine.journal import Journal
@@ -47,7 +47,14 @@ def make_engine(
     """An engine with so many rehearsing workers; their devices are called "0", "1", ..."""
     pipeline = pipeline or PipelineConfig()
     timeout = float(settings.pop("request_timeout_s", 0.0))
-    config = DaemonConfig(pipeline=pipeline, queue=queue or QueueConfig(), request_timeout_s=timeout)
+    keys, log = settings.pop("keys", KeysConfig()), settings.pop("decision_log", "")
+    config = DaemonConfig(
+        pipeline=pipeline,
+        queue=queue or QueueConfig(),
+        request_timeout_s=timeout,
+        keys=keys,
+        decision_log=log,
+    )
     options = Options(pipeline.overlap, pipeline.split, pipeline.workers_per_device, pipeline.lookahead)
     backend = "cuzk_fuzz.rehearsal:make_backend"
     configs = [WorkerConfig(str(i), options, backend, settings) for i in range(workers)]

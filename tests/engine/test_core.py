@@ -162,12 +162,12 @@ def test_critical_overtakes_all_but_the_running(tmp_path: Path) -> None:
         for i in range(4):
             engine.submit(job(script(gpu=40), 3, name=f"low{i}", priority=Priority.LOW))
         await until(lambda: engine.workers[0].state.stages)
+        given, made = len(ordered(engine)), engine.board.totals.proofs
         engine.submit(job(script(gpu=1), name="urgent", priority=Priority.CRITICAL))
-        made_before = engine.board.totals.proofs
         await engine.board.wait("urgent", None)
-        # One runs, one may have left the queue between the stages already.
-        assert engine.board.totals.proofs - made_before <= 3
-        assert ordered(engine).index(("urgent", 0)) <= 3
+        assert ordered(engine).index(("urgent", 0)) == given, "it is given out at once"
+        # One is on the device, one may have been finished when it came, and one when its proof was told.
+        assert engine.board.totals.proofs - made <= 4
         for one in engine.board.open_jobs():
             engine.cancel(one.id)
 
@@ -192,16 +192,16 @@ def test_partitions_go_where_the_key_is(tmp_path: Path) -> None:
 def test_keys_come_and_go(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         with pytest.raises(EngineError, match="no worker is ready"):
-            await engine.preload("a")
+            await engine.keys.preload("a")
         await until(lambda: engine.workers[0].state.ready)
-        assert [answer.was_loaded for answer in await engine.preload("a")] == [False]
-        assert [answer.was_loaded for answer in await engine.preload("a")] == [True]
-        (answer,) = await engine.preload("unknown")
+        assert [answer.was_loaded for answer in await engine.keys.preload("a")] == [False]
+        assert [answer.was_loaded for answer in await engine.keys.preload("a")] == [True]
+        (answer,) = await engine.keys.preload("unknown")
         assert "no key of unknown" in answer.error
-        (answer,) = await engine.preload("whale")
+        (answer,) = await engine.keys.preload("whale")
         assert "budget of 1000" in answer.error
-        assert [answer.freed for answer in await engine.evict("a")] == [200]
-        (answer,) = await engine.evict("a")
+        assert [answer.freed for answer in await engine.keys.evict("a")] == [200]
+        (answer,) = await engine.keys.evict("a")
         assert (answer.was_loaded, answer.freed) == (False, 0)
 
     run(scenario, lambda: make_engine(tmp_path, key_sizes={"whale": 2000}))

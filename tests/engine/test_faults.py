@@ -127,7 +127,7 @@ def test_a_job_that_kills_workers_fails_and_the_others_do_not(tmp_path: Path) ->
         ended = await engine.board.wait(killer.id, None)
         assert ended is not None
         assert ended.state is JobState.FAILED
-        assert "3 workers died while they proved partition 0" in ended.error
+        assert "partition 0 of 1 failed: 3 workers died while they proved it" in ended.error
 
     run(scenario, lambda: make_engine(tmp_path / "state", pipeline=PipelineConfig(lookahead=0)))
 

@@ -23,6 +23,8 @@ class Loader:
         self.gate = threading.Event()
         self.gate.set()
         self.measured: dict[str, int] = {}
+        self.heap: dict[str, int] = {}
+        self.maps: list[str] = []
 
     def sizes(self, circuit: str) -> KeySizes:
         if circuit not in SIZES:
@@ -32,9 +34,13 @@ class Loader:
     def map(self, circuit: str, progress: Callable[[float], None]) -> str:
         progress(0.5)
         assert self.gate.wait(30)
+        self.maps.append(circuit)
         if circuit in self.broken:
             raise InputError("damaged")
         return circuit
+
+    def host_bytes(self, mapped: str, uploaded: str) -> int:
+        return self.heap.get(mapped, 0)
 
     def upload(self, mapped: str) -> tuple[str, int]:
         self.loads.append(mapped)
@@ -192,3 +198,37 @@ def test_the_budget_holds_under_many_threads() -> None:
         thread.join()
     assert over == []
     assert all(entry.holders == 0 for entry in keys.report())
+
+
+def test_a_key_leaves_a_full_device_and_stays_mapped() -> None:
+    """The device holds 30 bytes: a goes to WARM for c, and comes back without its file being mapped again."""
+    keys, loader = store(host=200, device=25)
+    for name in ("a", "b", "c", "a"):
+        keys.preload(name)
+    tiers = {entry.circuit: entry.tier for entry in keys.report()}
+    assert tiers == {"a": Tier.HOT, "b": Tier.WARM, "c": Tier.HOT}
+    assert loader.loads == ["a", "b", "c", "a"]
+    assert loader.maps == ["a", "b", "c"]
+    assert keys.used() == Budget(60, 20)
+    assert keys.evict("b") == 20, "a mapped key still gives its host memory back"
+
+
+def test_a_key_that_is_cooled_waits_for_room_on_the_device() -> None:
+    keys, _ = store(host=200, device=15)
+    keys.preload("a")
+    with keys.hold("c"):
+        assert {entry.circuit: entry.tier for entry in keys.report()}["a"] is Tier.WARM
+        with pytest.raises(OutOfMemoryError, match="in use"), keys.hold("a", wait_s=0.0):
+            pass
+    with keys.hold("a") as prover:
+        assert prover == "A"
+
+
+def test_what_a_key_takes_is_measured_and_others_make_room() -> None:
+    """A file of 10 bytes that needs 45 of the host: the least recently used goes when that is known."""
+    keys, loader = store(host=60)
+    loader.heap["a"] = 45
+    keys.preload("b")
+    keys.preload("a")
+    assert loaded(keys) == ["a"]
+    assert keys.used().host == 45

@@ -188,3 +188,13 @@ def test_identifiers_that_a_log_could_not_hold(text: str) -> None:
 def test_a_request_has_partitions() -> None:
     with pytest.raises(RangeError):
         JobRequest("c", 0, b"", PayloadForm.VANILLA)
+
+
+def test_a_critical_partition_is_batched_with_critical_ones_alone() -> None:
+    """Else it would wait until the others of its batch are proven too."""
+    queue = schedule()
+    queue.add(tasks(0, 3), Priority.LOW, "c", size=1, now=0)
+    queue.add(tasks(1, 1), Priority.CRITICAL, "c", size=1, now=0)
+    queue.add(tasks(2, 1), Priority.CRITICAL, "c", size=1, now=0)
+    assert names(queue.next(now=0, most=4)) == [(1, 0), (2, 0)]
+    assert names(queue.next(now=0, most=4)) == [(0, 0), (0, 1), (0, 2)]

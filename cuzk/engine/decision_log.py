@@ -1,0 +1,153 @@
+"""Everything a schedule was told and answered, a JSON line each: enough to take every decision again.
+
+A log starts with how the schedule was made. What a worker could not take at a moment is in the line of that decision,
+so a replay needs neither workers nor a clock.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TextIO
+
+from cuzk.engine.jobs import Priority, Task
+from cuzk.engine.schedule import Batch, Limits, Schedule
+from cuzk.errors import FormatError
+
+__all__ = ["DecisionFile", "LoggedSchedule", "replay"]
+
+#: Of one file; then it is moved aside once, and a new one begun.
+_MOST_BYTES = 64 << 20
+
+Write = Callable[[dict[str, Any]], None]
+
+
+def _text(task: Task) -> list[Any]:
+    return [task.seq, task.partition, task.job_id]
+
+
+def _task(found: list[Any]) -> Task:
+    return Task(int(found[0]), int(found[1]), str(found[2]))
+
+
+class LoggedSchedule(Schedule):
+    """A schedule that writes down what it does.
+
+    Args:
+        limits, ageing_s, by_partition: As of Schedule.
+        write: Takes each line.
+    """
+
+    def __init__(self, limits: Limits, *, ageing_s: float, by_partition: bool, write: Write) -> None:
+        super().__init__(limits, ageing_s=ageing_s, by_partition=by_partition)
+        self._log = write
+        write({"do": "begin", "ageing_s": ageing_s, "by_partition": by_partition})
+
+    def add(self, tasks: Iterable[Task], priority: Priority, circuit: str, *, size: int, now: float) -> None:
+        """As of Schedule."""
+        listed = list(tasks)
+        self._log(
+            {"do": "add", "at": now, "tasks": [_text(task) for task in listed], "priority": int(priority),
+             "circuit": circuit, "size": size}
+        )  # fmt: skip
+        super().add(listed, priority, circuit, size=size, now=now)
+
+    def next(
+        self, *, now: float, most: int = 1, skip: Callable[[Task], bool] = lambda _: False
+    ) -> Batch | None:
+        """As of Schedule."""
+        skipped = [task for entry in self._entries.values() for task in entry.waiting if skip(task)]
+        batch = super().next(now=now, most=most, skip=skip)
+        if batch is not None:
+            self._log(
+                {"do": "next", "at": now, "most": most, "skipped": [_text(task) for task in skipped],
+                 "taken": [_text(task) for task in batch.tasks], "rank": batch.rank}
+            )  # fmt: skip
+        return batch
+
+    def put_back(self, task: Task) -> None:
+        """As of Schedule."""
+        self._log({"do": "put_back", "task": _text(task)})
+        super().put_back(task)
+
+    def done(self, task: Task) -> bool:
+        """As of Schedule."""
+        self._log({"do": "done", "task": _text(task)})
+        return super().done(task)
+
+    def drop(self, job_id: str) -> bool:
+        """As of Schedule."""
+        self._log({"do": "drop", "job": job_id})
+        return super().drop(job_id)
+
+
+class DecisionFile:
+    """Lines in a file, each on the way to the disk as soon as it is written.
+
+    Args:
+        path: Which file; begun anew with each daemon, the one before is kept beside it as PATH.old.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._begin: dict[str, Any] = {}
+        self._file = self._open()
+
+    def _open(self) -> TextIO:
+        if self._path.exists():
+            self._path.replace(self._path.with_name(self._path.name + ".old"))
+        return self._path.open("w", encoding="utf-8", buffering=1)
+
+    def __call__(self, line: dict[str, Any]) -> None:
+        """Write one line; a file that has grown too large ends, since no replay could begin in its middle."""
+        if self._file.tell() < _MOST_BYTES:
+            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+    def close(self) -> None:
+        """End it."""
+        self._file.close()
+
+
+def replay(lines: Iterable[str]) -> list[tuple[list[Task], list[Task]]]:
+    """Take the decisions of a log again.
+
+    Args:
+        lines: Of the log.
+
+    Returns:
+        For each decision what was taken then, and what is taken now from the same state.
+
+    Raises:
+        FormatError: It is no such log.
+    """
+    schedule: Schedule | None = None
+    decisions: list[tuple[list[Task], list[Task]]] = []
+    try:
+        for line in lines:
+            found = json.loads(line)
+            if schedule is None:
+                schedule = Schedule(Limits(), ageing_s=found["ageing_s"], by_partition=found["by_partition"])
+            elif found["do"] == "next":
+                skipped = {_task(one) for one in found["skipped"]}
+                batch = schedule.next(now=found["at"], most=found["most"], skip=skipped.__contains__)
+                taken = [] if batch is None else list(batch.tasks)
+                decisions.append(([_task(one) for one in found["taken"]], taken))
+            else:
+                _feed(schedule, found)
+    except (KeyError, ValueError, TypeError, IndexError) as error:
+        raise FormatError(f"a line of the decision log cannot be read: {error!r}") from error
+    return decisions
+
+
+def _feed(schedule: Schedule, found: dict[str, Any]) -> None:
+    """Tell a schedule what another was told."""
+    if found["do"] == "add":
+        tasks, priority = [_task(one) for one in found["tasks"]], Priority(found["priority"])
+        schedule.add(tasks, priority, found["circuit"], size=found["size"], now=found["at"])
+    elif found["do"] == "put_back":
+        schedule.put_back(_task(found["task"]))
+    elif found["do"] == "done":
+        schedule.done(_task(found["task"]))
+    elif found["do"] == "drop":
+        schedule.drop(found["job"])
