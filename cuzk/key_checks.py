@@ -42,6 +42,19 @@ def check_shapes(points: Iterator[NamedPoints], counts: dict[str, int]) -> None:
         _check_shape(name, array, (*rows, *group.affine_shape))
 
 
+def query_counts(num_public: int, num_variables: int, log_domain: int, h_form: str) -> dict[str, int]:
+    """How many points each array of a proving key has, for those with more than one."""
+    n = 1 << log_domain
+    return {
+        "ic": num_public + 1,
+        "a_query": num_variables,
+        "b_g1_query": num_variables,
+        "b_g2_query": num_variables,
+        "h_query": n if h_form == "odd_lagrange" else n - 1,
+        "l_query": num_variables - num_public - 1,
+    }
+
+
 def check_matrices(curve: Curve, num_public: int, log_domain: int, matrices: dict[str, CsrMatrix]) -> None:
     """Check that a key's matrices are of one curve and shape, with room for the rows that bind inputs."""
     a = matrices["A"]

@@ -1,8 +1,9 @@
-"""Proving and verifying keys as plain arrays, with the checks that need no curve arithmetic.
+"""Proving keys as plain arrays, with the checks that need no curve arithmetic.
 
 A proving key carries the circuit too: matrices A and B, and C where it is known (a ``.zkey`` has no C), all
-with the num_public+1 binding rows. Points are affine in Montgomery form, infinity is all zero. Curve and
-subgroup checks need kernels, so ``check_points`` takes the function that does them.
+with the num_public+1 binding rows. One made from a compiled circuit holds none of them, but which circuit it was
+(``compiled``); its rows come from the circuit itself. Points are affine in Montgomery form, infinity is all zero.
+Curve and subgroup checks need kernels, so ``check_points`` takes the function that does them.
 
 What the H points are is said by two fields:
 
@@ -23,6 +24,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from cuzk.compiled_rows import CompiledRows
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import ROOT_CONVENTIONS, Curve, RootConvention
 from cuzk.errors import CurveMismatchError, NotOnCurveError, RangeError, ShapeError
@@ -34,74 +36,21 @@ from cuzk.key_checks import (
     check_matrices,
     check_points,
     check_shapes,
+    query_counts,
 )
 from cuzk.limbs import U64Array
 from cuzk.relation import R1CS, circuit_digest
 from cuzk.row_order import binds_public, move_rows, row_places, trimmed
+from cuzk.verifying_key import VerifyingKey
 from cuzk.witness import Witness
+
+__all__ = ["H_FORMS", "HForm", "ProvingKey", "VerifyingKey"]
 
 HForm = Literal["odd_lagrange", "monomial"]
 H_FORMS: tuple[HForm, ...] = get_args(HForm)
 
 _DAMAGED = "make the key again, or fetch it again"
 _RECOMPILE = "use the circuit, witness program and key that were made together"
-
-
-@dataclass(frozen=True, eq=False)
-class VerifyingKey:
-    """What a verifier needs.
-
-    Args:
-        curve: The curve.
-        alpha_g1: Shape g1.affine_shape uint64. Form: Montgomery. As all points here.
-        beta_g2: Shape g2.affine_shape.
-        gamma_g2: Shape g2.affine_shape.
-        delta_g2: Shape g2.affine_shape.
-        ic: Shape (num_public+1, *g1.affine_shape).
-    """
-
-    curve: Curve
-    alpha_g1: U64Array
-    beta_g2: U64Array
-    gamma_g2: U64Array
-    delta_g2: U64Array
-    ic: U64Array
-
-    def __post_init__(self) -> None:
-        if len(self.ic) == 0:
-            raise ShapeError(
-                "the verifying key has no ic points",
-                limit="num_public + 1 >= 1",
-                remedy="make or fetch it again",
-            )
-        check_shapes(self.points(), {"ic": len(self.ic)})
-
-    @property
-    def num_public(self) -> int:
-        """Public inputs a proof for this key has."""
-        return len(self.ic) - 1
-
-    def points(self) -> Iterator[NamedPoints]:
-        """Name, group and array of every part."""
-        g1, g2 = self.curve.g1, self.curve.g2
-        yield "alpha_g1", g1, self.alpha_g1
-        yield "beta_g2", g2, self.beta_g2
-        yield "gamma_g2", g2, self.gamma_g2
-        yield "delta_g2", g2, self.delta_g2
-        yield "ic", g1, self.ic
-
-    def check_points(self, checker: PointChecker, error: PointError = NotOnCurveError) -> None:
-        """Run a bulk check over all points; raises ``error`` with the place of the first bad one."""
-        check_points(self.points(), checker, error)
-
-    def check_degenerate(self, *, strict: bool = False) -> None:
-        """Refuse infinity in alpha, beta, gamma, delta, ic[0]; warn of delta = gamma or delta = generator.
-
-        Raises:
-            RangeError: A forbidden infinity; with strict, also such a delta.
-        """
-        finite = {name: array for name, _, array in self.points() if name != "ic"}
-        check_degenerate(self.curve, finite | {"ic[0]": self.ic[0]}, self.gamma_g2, strict=strict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +79,7 @@ class ProvingKey:
         a: Matrix A with binding rows, num_constraints + num_public + 1 rows (n where renumbered).
         b: Matrix B, as many rows.
         c: Matrix C, as many rows, or None where unknown.
+        compiled: The compiled circuit that has the rows, if the key has none: a and b then have a shape alone.
     """
 
     curve: Curve
@@ -152,6 +102,7 @@ class ProvingKey:
     a: CsrMatrix
     b: CsrMatrix
     c: CsrMatrix | None = None
+    compiled: CompiledRows | None = None
 
     def __post_init__(self) -> None:
         if self.h_form not in H_FORMS:
@@ -177,15 +128,7 @@ class ProvingKey:
                 remedy=_DAMAGED,
             )
         check_matrices(self.curve, self.num_public, self.log_domain, self.matrices)
-        n = 1 << self.log_domain
-        counts = {
-            "ic": self.num_public + 1,
-            "a_query": self.num_variables,
-            "b_g1_query": self.num_variables,
-            "b_g2_query": self.num_variables,
-            "h_query": n if self.h_form == "odd_lagrange" else n - 1,
-            "l_query": self.num_variables - self.num_public - 1,
-        }
+        counts = query_counts(self.num_public, self.num_variables, self.log_domain, self.h_form)
         check_shapes(self.points(), counts)
 
     @property
@@ -225,7 +168,7 @@ class ProvingKey:
     @cached_property
     def _in_circuit_order(self) -> dict[str, CsrMatrix] | None:
         """The matrices with binding rows at the end; None where no numbering of the rows gives that."""
-        if binds_public(self.matrices, self.num_public):
+        if self.compiled is not None or binds_public(self.matrices, self.num_public):
             return self.matrices
         for other in ROOT_CONVENTIONS:
             places = row_places(self.curve, self.log_domain, self.root_convention, other)
@@ -250,7 +193,9 @@ class ProvingKey:
 
     @cached_property
     def circuit_digest(self) -> str:
-        """Hash of the circuit this key is for; equals R1CS.digest of that circuit."""
+        """Hash of the circuit this key is for; equals R1CS.digest of that circuit, or compiled_digest."""
+        if self.compiled is not None:
+            return self.compiled.digest
         matrices = self._in_circuit_order or self.matrices
         return circuit_digest(self.curve, self.num_public, self.num_constraints, matrices["A"], matrices["B"])
 
@@ -270,6 +215,16 @@ class ProvingKey:
         return replace(
             self, a=self.a.with_rows(size), b=self.b.with_rows(size), c=move_rows(c, self._places())
         )
+
+    def expanded(self, r1cs: R1CS) -> ProvingKey:
+        """This key of a compiled circuit with the circuit's matrices, which are taken to be the same circuit.
+
+        Raises:
+            CurveMismatchError, ShapeError: Another curve, or other sizes.
+        """
+        self._check_sizes(r1cs)
+        a, b, c = r1cs.with_binding_rows()
+        return replace(self, a=a, b=b, c=c, compiled=None)
 
     def verifying_key(self) -> VerifyingKey:
         """The matching verifying key."""
@@ -328,7 +283,20 @@ class ProvingKey:
         Raises:
             CurveMismatchError: Another curve.
             ShapeError: Other sizes, or other matrices of the same sizes.
+            InputError: The key has no matrices to compare with.
         """
+        self._check_sizes(r1cs)
+        if self.compiled is not None:
+            raise self.compiled.no_matrices()
+        found = r1cs.digest()
+        if found != self.circuit_digest:
+            raise ShapeError(
+                "the circuit has the key's sizes but other constraints",
+                limit=f"circuit digest {self.circuit_digest}, found {found}",
+                remedy=_RECOMPILE,
+            )
+
+    def _check_sizes(self, r1cs: R1CS) -> None:
         if r1cs.curve is not self.curve:
             raise CurveMismatchError(
                 f"the circuit is over {r1cs.curve.name}, the key over {self.curve.name}", remedy=_RECOMPILE
@@ -339,10 +307,3 @@ class ProvingKey:
                     f"the circuit has {name} = {getattr(r1cs, name)}, the key {getattr(self, name)}",
                     remedy=_RECOMPILE,
                 )
-        found = r1cs.digest()
-        if found != self.circuit_digest:
-            raise ShapeError(
-                "the circuit has the key's sizes but other constraints",
-                limit=f"circuit digest {self.circuit_digest}, found {found}",
-                remedy=_RECOMPILE,
-            )

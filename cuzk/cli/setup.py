@@ -10,18 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuzk.cli.circuits import is_built_in, load_circuit
+from cuzk.cli.circuits import is_built_in, load_circuit, load_compiled
 from cuzk.cli.help_text import epilog
 from cuzk.cli.key_files import check_word
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import note, print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs
 from cuzk.cli.progress import EventsOption, QuietOption
+from cuzk.cli.setup_run import SetupRun, circuit_rows
 
 if TYPE_CHECKING:
     from cuzk.cli.progress import Progress
+    from cuzk.curves import Curve
     from cuzk.device import Device
+    from cuzk.groth16 import ToxicWaste
     from cuzk.keys import ProvingKey
+    from cuzk.pieces import CompiledCircuit
     from cuzk.relation import R1CS
     from cuzk.telemetry import Recorder
 
@@ -32,6 +36,7 @@ EXAMPLES = epilog(
     "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json\n--insecure-seed 1 --force",
     "cuzk setup circuit.r1cs --ptau powers.ptau\n--key circuit.cuzk --vkey vkey.json",
     "cuzk setup poseidon:8 --key poseidon.cuzk --vkey vkey.json",
+    "cuzk setup poseidon:8 --key poseidon.cuzk --vkey vkey.json --matrices",
     note="For keys that others must trust, run a ceremony (snarkjs) and pass its .zkey to `cuzk prove`.",
 )
 
@@ -76,6 +81,14 @@ def setup(
             help="Powers of tau of a ceremony's first phase; only delta is then a secret of this run.",
         ),
     ] = None,
+    matrices: Annotated[
+        bool,
+        typer.Option(
+            "--matrices",
+            help="Let the key of a built-in circuit hold its matrices, as that of a file does: larger, but "
+            "`cuzk prove` needs no --circuit then, and it can become a .zkey.",
+        ),
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     events: EventsOption = None,
     quiet: QuietOption = False,
@@ -89,7 +102,8 @@ def setup(
 
     check_device_name(device)
     check_word(roots, ROOT_CONVENTIONS, "--roots")
-    inputs = {"CIRCUIT": None if is_built_in(circuit) else Path(circuit), "--ptau": ptau}
+    built_in = is_built_in(circuit)
+    inputs = {"CIRCUIT": None if built_in else Path(circuit), "--ptau": ptau}
     check_inputs(inputs)
     check_outputs({"--key": key, "--vkey": vkey}, inputs, overwrite=force)
     check_outputs({"--events": events}, inputs | {"--key": key, "--vkey": vkey})
@@ -97,12 +111,14 @@ def setup(
     start = time.perf_counter()
     with ExitStack() as stack:
         progress, recorder = _telemetry(stack, circuit, events, quiet=quiet or as_json)
-        r1cs = _read(circuit, progress, recorder)
+        found = _read(circuit, built_in and not matrices and ptau is None, progress, recorder)
         stack.enter_context(progress)
         where = open_device(device, progress.kernel_build)
-        made = _run(r1cs, where, insecure_seed, roots, ptau, progress, recorder)
-        with recorder.phase("key_write"):
-            _write(made, key, vkey, force)
+        run = SetupRun(
+            found, circuit, where, _waste(found.curve, insecure_seed), roots, progress, recorder,
+            key=key, vkey=vkey, force=force,
+        )  # fmt: skip
+        made = run.make(ptau)
     report = _report(made, where, key, vkey, time.perf_counter() - start)
     if as_json:
         print_json(report | {"insecure_seed": insecure_seed is not None})
@@ -124,78 +140,26 @@ def _telemetry(
     return progress, Recorder(sinks)
 
 
-def _read(circuit: str, progress: Progress, recorder: Recorder) -> R1CS:
+def _read(circuit: str, compiled: bool, progress: Progress, recorder: Recorder) -> R1CS | CompiledCircuit:
     with recorder.phase("circuit_load"):
-        r1cs = load_circuit(circuit)
-    progress.title = f"set-up of {r1cs.num_constraints} constraints over {r1cs.curve.name}"
-    return r1cs
+        found = load_compiled(circuit) if compiled else load_circuit(circuit)
+    progress.title = f"set-up of {circuit_rows(found)} constraints over {found.curve.name}"
+    return found
 
 
-def _run(
-    r1cs: R1CS,
-    device: Device,
-    seed: int | None,
-    roots: str,
-    ptau: Path | None,
-    progress: Progress,
-    recorder: Recorder,
-) -> ProvingKey:
-    from cuzk.cli.loading import load_kernels
+def _waste(curve: Curve, seed: int | None) -> ToxicWaste | None:
+    """The secrets of a seed, where there is one."""
     from cuzk.errors import SecurityWarning
     from cuzk.groth16 import ToxicWaste
-    from cuzk.groth16 import setup as make_keys
-    from cuzk.groth16.work import num_workers, setup_work
 
-    waste = None
-    if seed is not None:
-        warnings.warn(
-            f"all secrets are derived from the seed {seed}: anybody who learns it can forge proofs",
-            SecurityWarning,
-            stacklevel=2,
-        )
-        waste = ToxicWaste.from_seed(r1cs.curve, seed)
-    load_kernels(device, r1cs.curve, recorder)
-    if ptau is not None:
-        with recorder.phase("setup"):
-            return _from_powers(r1cs, ptau, device, None if waste is None else waste.delta, roots)
-    if progress.is_shown:
-        progress.expect(setup_work(r1cs, num_workers(device)))
-    return make_keys(
-        r1cs,
-        device,
-        toxic_waste=waste,
-        root_convention=roots,  # type: ignore[arg-type]
-        recorder=recorder,
+    if seed is None:
+        return None
+    warnings.warn(
+        f"all secrets are derived from the seed {seed}: anybody who learns it can forge proofs",
+        SecurityWarning,
+        stacklevel=3,
     )
-
-
-def _from_powers(r1cs: R1CS, ptau: Path, device: Device, delta: int | None, roots: str) -> ProvingKey:
-    from cuzk.cli.loading import curve_checker, require_curve, subgroup_checker
-    from cuzk.errors import NotInSubgroupError, NotOnCurveError
-    from cuzk.formats import load_ptau
-    from cuzk.formats.container import naming_file
-    from cuzk.groth16.phase2 import setup_from_powers
-    from cuzk.key_checks import check_points
-
-    powers = load_ptau(ptau, r1cs.domain_log2, root_convention=roots)  # type: ignore[arg-type]
-    require_curve(powers.curve, r1cs.curve, ptau, "file with powers of tau")
-    with naming_file(ptau):
-        check_points(powers.points(), curve_checker(device), NotOnCurveError)
-        check_points(powers.points(), subgroup_checker(device), NotInSubgroupError)
-    return setup_from_powers(r1cs, powers, device, delta=delta, root_convention=roots)  # type: ignore[arg-type]
-
-
-def _write(made: ProvingKey, key: Path, vkey: Path, force: bool) -> None:
-    """Write both files; if the key cannot be written, the verifying key does not appear either."""
-    from cuzk.formats import vkey_to_json
-    from cuzk.formats.atomic import atomic_files
-    from cuzk.formats.cuzk_key import write_cuzk_key
-    from cuzk.formats.json_proof import dump_json
-    from cuzk.groth16.alpha_beta import alpha_beta_of
-
-    with atomic_files(vkey, key, overwrite=force) as (vkey_file, key_file):
-        vkey_file.write(dump_json(vkey_to_json(made.verifying_key(), alpha_beta_of(made.curve))))
-        write_cuzk_key(key_file, made)
+    return ToxicWaste.from_seed(curve, seed)
 
 
 def _report(made: ProvingKey, device: Device, key: Path, vkey: Path, seconds: float) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -22,7 +23,7 @@ from cuzk.formats.container import ByteArray
 from cuzk.formats.kinds import start_in_words
 from cuzk.formats.strict_json import Fields
 
-__all__ = ["ArrayFile", "Section", "aligned", "array_digest", "write_arrays"]
+__all__ = ["ArrayFile", "Section", "aligned", "array_digest", "entries", "head_bytes", "write_arrays"]
 
 _ALIGNMENT = 4096
 _START_BYTES = 64
@@ -78,6 +79,7 @@ class ArrayFile:
         noun: What it is the format of.
         remedy: What to do about a damaged file.
         dtypes: Types that arrays may have.
+        others: Further versions that there are, for messages.
     """
 
     magic: bytes
@@ -86,6 +88,7 @@ class ArrayFile:
     noun: str
     remedy: str
     dtypes: frozenset[str]
+    others: tuple[int, ...] = ()
 
     def header(self, path: PathLike, data: ByteArray) -> bytes:
         """The text of the header.
@@ -109,7 +112,8 @@ class ArrayFile:
             raise error(f"not {self.what}, but {start_in_words(start)}", 0, limit)
         version, length = int.from_bytes(start[8:12], "little"), int.from_bytes(start[12:16], "little")
         if version != self.version:
-            raise error(f"version {version} of the {self.noun} format", 8, f"version {self.version}")
+            known = " or ".join(map(str, sorted((self.version, *self.others))))
+            raise error(f"version {version} of the {self.noun} format", 8, f"version {known}")
         if any(start[48:]):
             raise error("reserved bytes are set", 48, "16 zero bytes")
         room = min(_MAX_HEADER_BYTES, len(data) - _START_BYTES)
@@ -225,24 +229,35 @@ def write_arrays(
         name: np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
         for name, array in arrays.items()
     }
-    sections, offset = [], 0  # relative to the first array, so that the header's own length does not matter
-    for name, array in plain.items():
-        sections.append(
-            {
-                "name": name,
-                "dtype": f"{array.dtype.kind}{array.dtype.itemsize}",
-                "shape": list(array.shape),
-                "offset": offset,
-                "blake2b": array_digest(array),
-            }
-        )
-        offset = aligned(offset + array.nbytes)
-    header = json.dumps({**facts, "sections": sections}, separators=(",", ":")).encode()
-    file.write(kind.magic + kind.version.to_bytes(4, "little") + len(header).to_bytes(4, "little"))
-    file.write(hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header)
-    written = _START_BYTES + len(header)
+    listed = entries({name: (array.dtype, array.shape) for name, array in plain.items()})
+    for entry, array in zip(listed, plain.values(), strict=True):
+        entry["blake2b"] = array_digest(array)
+    head = head_bytes(kind, facts, listed)
+    file.write(head)
+    written = len(head)
     for array in plain.values():
         file.write(bytes(-written % _ALIGNMENT))
         file.write(array.reshape(-1).view(np.uint8).data)
         written = aligned(written) + array.nbytes
     file.write(bytes(-written % _ALIGNMENT))
+
+
+def entries(shapes: Mapping[str, tuple[Any, tuple[int, ...]]]) -> list[dict[str, Any]]:
+    """What a header says of arrays, but for their checksums.
+
+    Args:
+        shapes: Name -> dtype and shape, in the order of the file.
+    """
+    found, offset = [], 0  # relative to the first array, so that the header's own length does not matter
+    for name, (dtype, shape) in shapes.items():
+        word = f"{np.dtype(dtype).kind}{np.dtype(dtype).itemsize}"
+        found.append({"name": name, "dtype": word, "shape": list(shape), "offset": offset, "blake2b": ""})
+        offset = aligned(offset + math.prod(shape) * np.dtype(dtype).itemsize)
+    return found
+
+
+def head_bytes(kind: ArrayFile, facts: Mapping[str, Any], listed: list[dict[str, Any]]) -> bytes:
+    """Start and header of a file; entries are as of entries(), with checksums."""
+    header = json.dumps({**facts, "sections": listed}, separators=(",", ":")).encode()
+    start = kind.magic + kind.version.to_bytes(4, "little") + len(header).to_bytes(4, "little")
+    return start + hashlib.blake2b(header, digest_size=32).digest() + bytes(16) + header

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from cuzk.compiled_rows import UnwrittenMatrix
 from cuzk.csr import CsrMatrix
 from cuzk.curves import Curve
 from cuzk.errors import FormatError, RangeError
@@ -23,7 +24,7 @@ from cuzk.formats.array_file import Section, write_arrays
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.container import ByteArray, map_file, naming_file
 from cuzk.formats.deferred import Deferred
-from cuzk.formats.key_header import KEY_FILE, REMEDY, KeyHeader, read_header
+from cuzk.formats.key_header import KEY_FILE, REMEDY, KeyHeader, key_facts, key_file, read_header
 from cuzk.keys import ProvingKey
 from cuzk.limbs import first_not_below
 
@@ -32,6 +33,9 @@ _MANY_ENTRIES = 1 << 18  # whose digest takes longer than starting a thread
 
 Verify = Literal["small", "all", "none"]
 _MATRIX_PARTS = ("row_ptr", "col", "coeff", "dictionary")
+_NO_POINTS = frozenset(
+    {"curve", "num_public", "log_domain", "h_form", "root_convention", "a", "b", "c", "compiled"}
+)
 _COEFF_DTYPES = frozenset({"u1", "u2", "u4"})
 
 
@@ -39,7 +43,7 @@ def _arrays(key: ProvingKey) -> Iterator[tuple[str, NDArray[Any]]]:
     """Every array of a key in the order of the file."""
     for name, _, array in key.points():
         yield name, array
-    for letter, matrix in key.matrices.items():
+    for letter, matrix in key.matrices.items() if key.compiled is None else ():
         for part in _MATRIX_PARTS:
             yield f"{letter}.{part}", getattr(matrix, part)
 
@@ -68,17 +72,7 @@ def cuzk_key_to_bytes(key: ProvingKey) -> bytes:
 
 def write_cuzk_key(file: BinaryIO, key: ProvingKey) -> None:
     """Write the bytes of ``save_cuzk_key`` to an open file."""
-    facts = {
-        "curve": key.curve.name,
-        "h_form": key.h_form,
-        "root_convention": key.root_convention,
-        "circuit_digest": key.circuit_digest,
-        "num_public": key.num_public,
-        "num_variables": key.num_variables,
-        "num_constraints": key.num_constraints,
-        "log_domain": key.log_domain,
-    }
-    write_arrays(file, KEY_FILE, facts, dict(_arrays(key)))
+    write_arrays(file, key_file(key.compiled is not None), key_facts(key), dict(_arrays(key)))
 
 
 def load_cuzk_key(path: PathLike, *, verify: Verify = "small", strict: bool = False) -> ProvingKey:
@@ -161,7 +155,7 @@ def _checked(path: PathLike, data: ByteArray, verify: Verify, strict: bool) -> t
                 remedy=REMEDY,
             )
 
-    nnz = key.a.nnz + key.b.nnz
+    nnz = 0 if key.compiled is not None else key.a.nnz + key.b.nnz
     if verify == "all" and nnz > _MANY_ENTRIES:
         checks.append(check_digest)
     elif verify == "all" or (verify == "small" and nnz <= SMALL_BYTES):
@@ -185,17 +179,14 @@ def _load(
                 check()
         elif verify == "all":
             checks.append(check)
-    matrices = _read_matrices(path, header, arrays)
-    expected = {*ProvingKey.__dataclass_fields__} - {
-        "curve",
-        "num_public",
-        "log_domain",
-        "h_form",
-        "root_convention",
-        "a",
-        "b",
-        "c",
-    }
+    matrices: dict[str, Any]
+    if header.compiled is None:
+        matrices = dict(_read_matrices(path, header, arrays))
+    else:
+        shape = (header.num_constraints + header.num_public + 1, header.num_variables)
+        rows = UnwrittenMatrix(curve, shape, header.compiled)
+        matrices = {"a": rows, "b": rows, "compiled": header.compiled}
+    expected = {*ProvingKey.__dataclass_fields__} - _NO_POINTS
     if arrays.keys() != expected:
         raise FormatError(
             "the list of arrays is wrong",

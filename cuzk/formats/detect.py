@@ -224,8 +224,18 @@ def _describe_key(key: ProvingKey) -> Described:
         "h form": key.h_form,
         "root convention": key.root_convention,
         **({"row order": "renumbered"} if key.is_renumbered else {}),
-        "matrix C": "yes" if key.c is not None else "no",
+        **_describe_rows(key),
         "circuit digest": key.circuit_digest,
+    }
+
+
+def _describe_rows(key: ProvingKey) -> dict[str, Any]:
+    if key.compiled is None:
+        return {"matrix C": "yes" if key.c is not None else "no"}
+    return {
+        "compiled circuit": key.compiled.circuit,
+        "matrices": "none: the rows come from the compiled circuit",
+        "entries of the matrices": key.compiled.num_entries,
     }
 
 

@@ -115,7 +115,7 @@ def load_params(
         a, b, c = circuit.with_binding_rows()
         key = ProvingKey(
             curve=CURVE, num_public=circuit.num_public, log_domain=circuit.domain_log2,
-            h_form="monomial", root_convention=root_convention, a=a, b=b, c=c, **parts,
+            h_form="monomial", root_convention=root_convention, a=a, b=b, c=c, compiled=None, **parts,
         )  # fmt: skip
         key.check_binding_rows()
         key.check_degenerate(strict=strict)

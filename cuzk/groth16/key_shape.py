@@ -28,7 +28,7 @@ class KeyShape:
         log_domain: log2 of the rows.
         num_variables: Length of a witness.
         lengths: Query name -> number of bases.
-        matrix_bytes: Bytes of the matrices on a device.
+        matrix_bytes: Bytes of the matrices on a device; 0 where the key has none.
         gathered: Scalars that are gathered for queries which leave their infinite bases out.
         circuits: Witnesses that are to be proved together.
     """
@@ -45,7 +45,7 @@ class KeyShape:
     def of(cls, key: ProvingKey, limits: DeviceLimits) -> KeyShape:
         """The shape of a key."""
         matrices = 0
-        for matrix in key.matrices.values():
+        for matrix in key.matrices.values() if key.compiled is None else ():
             parts = (matrix.row_ptr, matrix.col, matrix.coeff, matrix.dictionary)
             matrices += sum(part.nbytes for part in parts) + 4 * (matrix.nnz // spmv_long_row(limits) + 1)
         lengths = {name: len(getattr(key, f"{name}_query")) for name in QUERY_ORDER}

@@ -108,6 +108,8 @@ class Prover:
                     "the key's rows are not in the circuit's order, so its pieces cannot stand for them",
                     remedy="choose P5=pce, or make the key for this circuit again",
                 )
+        elif self.key.compiled is not None:
+            raise self.key.compiled.no_matrices()
         return resolve(settings, self.device.kind)
 
     @property

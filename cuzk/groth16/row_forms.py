@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from cuzk.compiled_rows import compiled_digest
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.device.base import Array, Device
 from cuzk.errors import CurveMismatchError, ShapeError
@@ -113,7 +114,9 @@ class PieceRows:
 
 
 def check_compiled(key: ProvingKey, circuit: CompiledCircuit) -> None:
-    """Check that a compiled circuit has a key's curve and sizes. Whether it is the key's, the proof's check tells.
+    """Check that a compiled circuit has a key's curve and sizes, and that it is the very one that a key was made from.
+
+    Whether it is that of a key with matrices, the proof's check tells.
 
     Raises:
         CurveMismatchError, ShapeError: It is another circuit.
@@ -132,6 +135,14 @@ def check_compiled(key: ProvingKey, circuit: CompiledCircuit) -> None:
             raise ShapeError(
                 f"the circuit has {name} = {size}, the key {getattr(key, name)}", remedy=_RECOMPILE
             )
+    if key.compiled is not None and (found := compiled_digest(circuit)) != key.compiled.digest:
+        raise ShapeError(
+            f"the key was made from another circuit than this one, or {key.compiled.circuit or 'it'} is now compiled "
+            "to other pieces",
+            limit=f"digest of the compiled circuit {key.compiled.digest}, found {found}",
+            remedy="give the circuit that the key was made from, use the version of cuzk that made the key, or make "
+            "the key again",
+        )
 
 
 def one_piece(key: ProvingKey) -> CompiledCircuit:

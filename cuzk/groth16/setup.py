@@ -16,15 +16,17 @@ from __future__ import annotations
 import hashlib
 import secrets
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
-from cuzk.csr import CsrMatrix
 from cuzk.curves import Curve, GroupSpec, RootConvention
 from cuzk.device.base import Array, Device
 from cuzk.errors import RangeError, SecurityWarning
 from cuzk.groth16.quotient import odd_coset_shift
+from cuzk.groth16.tau_columns import Columns, columns_of
 from cuzk.keys import HForm, ProvingKey
 from cuzk.limbs import U64Array, fr_from_ints
 from cuzk.ops.domain import Domain
@@ -32,11 +34,11 @@ from cuzk.ops.fixed_base import FixedBase
 from cuzk.ops.fr_vec import fr_add, fr_scale, powers
 from cuzk.ops.lagrange import lagrange_at
 from cuzk.ops.plan_msm import plan_fixed_base
-from cuzk.ops.spmv import DeviceMatrix, spmv
-from cuzk.relation import R1CS
+from cuzk.pieces import CompiledCircuit
+from cuzk.relation import R1CS, domain_log2
 from cuzk.telemetry import Recorder
 
-__all__ = ["ToxicWaste", "setup"]
+__all__ = ["Place", "ToxicWaste", "default_h_form", "setup"]
 
 #: Points made before their results are copied: a tenth of a second on a processor, enough to fill a GPU.
 _PIECE, _PIECE_GPU = 1 << 15, 1 << 20
@@ -90,24 +92,38 @@ class ToxicWaste:
         return "ToxicWaste(<secret>)"
 
 
+#: Name of a query and shape of its points -> where they go.
+Place: TypeAlias = Callable[[str, tuple[int, ...]], U64Array]
+
+
+def default_h_form(curve: Curve, log_domain: int) -> HForm:
+    """The form of the H bases: odd_lagrange where the field has the roots for it."""
+    return "odd_lagrange" if log_domain < curve.two_adicity else "monomial"
+
+
 def setup(
-    r1cs: R1CS,
+    circuit: R1CS | CompiledCircuit,
     device: Device,
     *,
+    name: str = "",
     toxic_waste: ToxicWaste | None = None,
     h_form: HForm | None = None,
     root_convention: RootConvention = "snarkjs",
     recorder: Recorder | None = None,
+    place: Place | None = None,
 ) -> ProvingKey:
     """Make a proving key (its verifying_key() is the other half).
 
     Args:
-        r1cs: The circuit.
+        circuit: The circuit. The key of a compiled one has the same points, and no matrices.
         device: Where to compute.
+        name: What a compiled circuit is called; its key remembers that.
         toxic_waste: The secrets; drawn from the operating system where None. Wiped before this returns.
         h_form: Form of the H bases; odd_lagrange where the field has the roots for it, else monomial.
         root_convention: Whose roots of unity number the rows.
         recorder: Where the phase is booked.
+        place: Gives the array for each query's points (uint64, writable, such as a file that is mapped); they are
+            written some at a time. New arrays where None.
 
     Raises:
         RangeError: More rows than the scalar field has roots of unity; tau in the domain.
@@ -116,24 +132,27 @@ def setup(
         SecurityWarning: The circuit has no constraints.
 
     Cost: one fixed-base multiplication per point: 3 num_variables + n in G1, num_variables in G2, with one table a
-        group. Memory: the key, the circuit twice, and four Fr vectors on the device.
-    Checked by: tests/prover/test_setup.py (every element against the oracle's exponents).
+        group. Memory: the key, the circuit twice (a compiled one's tables four times), and four Fr vectors on the
+        device.
+    Checked by: tests/prover/test_setup.py (every element against the oracle's exponents),
+        tests/prover/test_compiled_setup.py (the same points from pieces).
     """
-    curve, log_n = r1cs.curve, r1cs.domain_log2
+    columns = columns_of(circuit, name)
+    curve, log_n = columns.curve, domain_log2(columns.num_constraints, columns.num_public)
     if log_n > curve.two_adicity:
         raise RangeError(
-            f"{r1cs.num_constraints} constraints need a domain of 2^{log_n}",
+            f"{columns.num_constraints} constraints need a domain of 2^{log_n}",
             limit=f"2^{curve.two_adicity} on {curve.name}",
             remedy="split the circuit",
         )
-    if r1cs.num_constraints == 0:
+    if columns.num_constraints == 0:
         warnings.warn(
             "the circuit has no constraints: every witness satisfies it, and a key of it serves every other such "
             "circuit with as many public inputs",
             SecurityWarning,
             stacklevel=2,
         )
-    form: HForm = h_form or ("odd_lagrange" if log_n < curve.two_adicity else "monomial")
+    form = h_form or default_h_form(curve, log_n)
     if form == "odd_lagrange":
         odd_coset_shift(
             curve, log_n, root_convention
@@ -144,9 +163,14 @@ def setup(
     )
     try:
         with booked.phase("setup"):
-            return _Setup(r1cs, device, waste, form, root_convention, booked).run()
+            domain = Domain(curve, log_n, root_convention)
+            return _Setup(columns, device, waste, form, domain, booked, place or _new).run()
     finally:
         waste.wipe()
+
+
+def _new(_: str, shape: tuple[int, ...]) -> U64Array:
+    return np.empty(shape, np.uint64)
 
 
 class _Setup:
@@ -154,57 +178,55 @@ class _Setup:
 
     def __init__(
         self,
-        r1cs: R1CS,
+        columns: Columns,
         device: Device,
         waste: ToxicWaste,
         form: HForm,
-        convention: RootConvention,
+        domain: Domain,
         recorder: Recorder,
+        place: Place,
     ) -> None:
-        self.r1cs, self.device, self.waste, self.recorder = r1cs, device, waste, recorder
-        self.curve = r1cs.curve
-        self.form, self.convention = form, convention
-        self.domain = Domain(self.curve, r1cs.domain_log2, convention)
+        self.columns, self.device, self.waste, self.recorder = columns, device, waste, recorder
+        self.curve = columns.curve
+        self.form, self.domain, self.place = form, domain, place
 
     def run(self) -> ProvingKey:
         r, t, phase = self.curve.r, self.waste, self.recorder.phase
-        split = self.r1cs.num_public + 1
-        matrices = self.r1cs.with_binding_rows()
+        split = self.columns.num_public + 1
         with phase("tau_columns"):
-            u, v, w = self._columns_at_tau(matrices)
+            u, v, w = self.columns.at_tau(self.device, lagrange_at(self.device, self.domain, t.tau))
             combined = self._combine(u, v, w)
             del w
             ic = fr_scale(self.device, self.curve, combined[:split], pow(t.gamma, -1, r))
             rest = fr_scale(self.device, self.curve, combined[split:], pow(t.delta, -1, r))
             del combined
         with phase("points_single"):
-            g1 = self._multiples(self.curve.g1, 3 * self.r1cs.num_variables + self.domain.size)
-            g2 = self._multiples(self.curve.g2, self.r1cs.num_variables)
+            g1 = self._multiples(self.curve.g1, 3 * self.columns.num_variables + self.domain.size)
+            g2 = self._multiples(self.curve.g2, self.columns.num_variables)
             single = g1.of(self._upload([t.alpha, t.beta, t.delta]))
             single_g2 = g2.of(self._upload([t.beta, t.gamma, t.delta]))
-            ic_points = g1.of(ic)
+            ic_points = self._query("ic", g1, ic)
         # In the order in which the vectors of exponents can be given back.
         with phase("points_a"):
-            a_query = g1.of(u)
+            a_query = self._query("a_query", g1, u)
             del u
         with phase("points_l"):
-            l_query = g1.of(rest)
+            l_query = self._query("l_query", g1, rest)
             del rest
         with phase("points_b_g1"):
-            b_g1_query = g1.of(v)
+            b_g1_query = self._query("b_g1_query", g1, v)
         with phase("points_b_g2"):
-            b_g2_query = g2.of(v)
+            b_g2_query = self._query("b_g2_query", g2, v)
             del v
         with phase("points_h"):
-            h_query = g1.of(self._h_exponents())
-        a, b, c = matrices
+            h_query = self._query("h_query", g1, self._h_exponents())
         return ProvingKey(
-            curve=self.curve, num_public=self.r1cs.num_public, log_domain=self.domain.log_n,
-            h_form=self.form, root_convention=self.convention,
+            curve=self.curve, num_public=self.columns.num_public, log_domain=self.domain.log_n,
+            h_form=self.form, root_convention=self.domain.convention,
             alpha_g1=single[0], beta_g1=single[1], delta_g1=single[2],
             beta_g2=single_g2[0], gamma_g2=single_g2[1], delta_g2=single_g2[2],
             ic=ic_points, a_query=a_query, b_g1_query=b_g1_query, b_g2_query=b_g2_query,
-            h_query=h_query, l_query=l_query, a=a, b=b, c=c,
+            h_query=h_query, l_query=l_query, **self.columns.rows(),
         )  # fmt: skip
 
     def _upload(self, values: list[int]) -> Array:
@@ -213,15 +235,10 @@ class _Setup:
     def _multiples(self, group: GroupSpec, count: int) -> _Multiples:
         return _Multiples(self.device, group, count, self.recorder)
 
-    def _columns_at_tau(self, matrices: tuple[CsrMatrix, CsrMatrix, CsrMatrix]) -> list[Array]:
-        """u_i(tau), v_i(tau), w_i(tau): products of the transposed matrices with the Lagrange basis at tau."""
-        basis = lagrange_at(self.device, self.domain, self.waste.tau)
-        columns = []
-        for matrix in matrices:
-            transposed = DeviceMatrix.upload(self.device, matrix.transpose())
-            rows = basis[: transposed.num_cols]
-            columns.append(spmv(self.device, self.curve, transposed, rows))
-        return columns
+    def _query(self, name: str, multiples: _Multiples, exponents: Array) -> U64Array:
+        """Points of a query, where they are to be."""
+        shape = (len(exponents), *multiples.group.affine_shape)
+        return multiples.of(exponents, out=self.place(name, shape))
 
     def _combine(self, u: Array, v: Array, w: Array) -> Array:
         """Beta u + alpha v + w."""
@@ -237,7 +254,7 @@ class _Setup:
         if self.form == "monomial":
             return powers(self.device, self.curve, t.tau, n - 1, first=over_delta)
         # L_{2i+1}(tau) = -Z(tau)/2 * l_i(tau/v), with v the primitive 2n-th root and l the basis of size n.
-        shift = odd_coset_shift(self.curve, self.domain.log_n, self.convention)
+        shift = odd_coset_shift(self.curve, self.domain.log_n, self.domain.convention)
         basis = lagrange_at(self.device, self.domain, t.tau * pow(shift, -1, r) % r)
         return fr_scale(self.device, self.curve, basis, -over_delta * pow(2, -1, r) % r, out=basis)
 
@@ -253,17 +270,18 @@ class _Multiples:
     """
 
     def __init__(self, device: Device, group: GroupSpec, count: int, recorder: Recorder) -> None:
-        self._device, self._group, self._recorder = device, group, recorder
+        self._device, self.group, self._recorder = device, group, recorder
         self._base = FixedBase(device, group, plan_fixed_base(count, group, device.limits))
         self._piece = _PIECE_GPU if device.limits.gpu_like else _PIECE
 
-    def of(self, exponents: Array) -> U64Array:
+    def of(self, exponents: Array, out: U64Array | None = None) -> U64Array:
         """Points on the host. Shape (n, *affine_shape) uint64. Form: affine, Montgomery.
 
         Args:
             exponents: Shape (n, limbs) uint64, on the device. Form: Montgomery.
+            out: Where to put them; a new array where None.
         """
-        points = np.empty((len(exponents), *self._group.affine_shape), np.uint64)
+        points = np.empty((len(exponents), *self.group.affine_shape), np.uint64) if out is None else out
         for first in range(0, len(points), self._piece):
             made = self._base.mul(exponents[first : first + self._piece])
             points[first : first + self._piece] = self._device.download(made)

@@ -10,12 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cuzk.csr import CsrMatrix, IntArray
+from cuzk.csr import IntArray
 from cuzk.curves import Curve, GroupSpec
 from cuzk.device.base import Device
 from cuzk.keys import HForm, ProvingKey
+from cuzk.limbs import U64Array
 from cuzk.pieces import CompiledCircuit, Opcode
-from cuzk.relation import R1CS
+from cuzk.relation import R1CS, domain_log2
 from cuzk.witness import Witness
 
 __all__ = ["num_workers", "prove_work", "setup_work"]
@@ -72,30 +73,40 @@ def _multiples(n: float, group: GroupSpec) -> tuple[float, float]:
 def _key_bytes(num_variables: int, domain_size: int, curve: Curve, nnz: int) -> int:
     """About the size of a cuzk key."""
     g1, g2 = curve.g1.affine_bytes, curve.g2.affine_bytes
-    return num_variables * (3 * g1 + g2) + domain_size * g1 + 5 * nnz + 24 * domain_size
+    return num_variables * (3 * g1 + g2) + domain_size * g1 + (5 * nnz + 24 * domain_size if nnz else 0)
 
 
-def setup_work(r1cs: R1CS, workers: int = 1) -> dict[str, float]:
+def _entries(circuit: CompiledCircuit) -> int:
+    """Entries of a compiled circuit's matrices."""
+    return sum(len(p.instances) * sum(len(rows.var) for rows in p.rows) for p in circuit.pieces)
+
+
+def setup_work(circuit: R1CS | CompiledCircuit, workers: int = 1) -> dict[str, float]:
     """Phase -> units, in the order of a set-up.
 
     Args:
-        r1cs: The circuit.
+        circuit: The circuit.
         workers: num_workers of the device.
     """
-    curve, n = r1cs.curve, 1 << r1cs.domain_log2
-    nnz = sum(matrix.nnz for matrix in r1cs.matrices.values())
-    variables = r1cs.num_variables
+    curve, variables = circuit.curve, circuit.num_variables
+    if isinstance(circuit, CompiledCircuit):
+        n = 1 << domain_log2(circuit.num_rows, circuit.num_inputs - 1)
+        nnz, written, transposed = _entries(circuit), 0, 0.0
+    else:
+        n = 1 << circuit.domain_log2
+        nnz = written = sum(matrix.nnz for matrix in circuit.matrices.values())
+        transposed = _TRANSPOSED * workers
     table_g1, g1 = _multiples(3 * variables + n, curve.g1)
     table_g2, g2 = _multiples(variables, curve.g2)
     return {
-        "tau_columns": nnz * (_ENTRY + _TRANSPOSED * workers) + 8.0 * n,
+        "tau_columns": nnz * (_ENTRY + transposed) + 8.0 * n,
         "points_single": table_g1 + table_g2,
         "points_a": variables * g1,
         "points_l": variables * g1,
         "points_b_g1": variables * g1,
         "points_b_g2": variables * g2,
         "points_h": n * g1,
-        "key_write": _key_bytes(variables, n, curve, nnz) * _WRITTEN * workers,
+        "key_write": _key_bytes(variables, n, curve, written) * _WRITTEN * workers,
     }
 
 
@@ -113,7 +124,7 @@ def prove_work(
     """
     curve, n, variables = key.curve, key.domain_size, key.num_variables
     g1, g2 = curve.g1, curve.g2
-    nnz = sum(matrix.nnz for matrix in key.matrices.values())
+    nnz = key.compiled.num_entries if key.compiled else sum(matrix.nnz for matrix in key.matrices.values())
     sample = np.arange(0, variables, max(1, variables // _SAMPLE))
     if isinstance(witness, CompiledCircuit):
         bits = _is_bit(witness, len(sample))
@@ -123,7 +134,8 @@ def prove_work(
         is_small = ~values[:, 1:].any(axis=1) & (values[:, 0] <= 1)
         is_one = is_small & (values[:, 0] == 1)
     share = variables / len(sample)
-    in_query = {"l": np.ones(len(sample), bool), "a": _is_used(key.a, sample), "b": _is_used(key.b, sample)}
+    in_query = {"l": np.ones(len(sample), bool), "a": _is_used(key.a_query, sample)}
+    in_query["b"] = _is_used(key.b_g1_query, sample)
     ones = {name: float((is_one & used).sum()) * share for name, used in in_query.items()}
     rest = {name: float((~is_small & used).sum()) * share for name, used in in_query.items()}
     transforms = 6 if key.h_form == _ODD else 7
@@ -156,8 +168,7 @@ def _is_bit(circuit: CompiledCircuit, count: int) -> NDArray[np.bool_]:
 _ODD: HForm = "odd_lagrange"
 
 
-def _is_used(matrix: CsrMatrix, sample: IntArray) -> IntArray:
-    """Which of some variables stand in a matrix; those that do not have no base."""
-    used = np.zeros(matrix.num_cols, bool)
-    used[matrix.col] = True
-    return used[sample]
+def _is_used(query: U64Array, sample: IntArray) -> NDArray[np.bool_]:
+    """Which of some variables stand in a matrix: those whose base is not infinity."""
+    used: NDArray[np.bool_] = (query[sample].reshape(len(sample), -1) != 0).max(axis=1, initial=False)
+    return used

@@ -76,17 +76,21 @@ class DevicePieces:
     long_row: int
 
     @classmethod
-    def upload(cls, device: Device, circuit: CompiledCircuit, *, long_row: int | None = None) -> DevicePieces:
+    def upload(
+        cls, device: Device, circuit: CompiledCircuit, *, long_row: int | None = None, checked: bool = False
+    ) -> DevicePieces:
         """Check a compiled circuit and copy it to the device.
 
         Args:
             device: Where to.
             circuit: All tables; their arrays are not kept.
             long_row: Terms above which a row gets a warp, instead of the plan's. Changes no result.
+            checked: Whether the tables were made from checked ones, and are not to be checked again.
         Raises:
             ShapeError, RangeError: The tables contradict each other (piece_checks.py).
         """
-        check_circuit(circuit)
+        if not checked:
+            check_circuit(circuit)
         packed = _Packed(circuit, device.limits, long_row)
         arrays = {name: device.upload(array) for name, array in packed.arrays.items()}
         a, b, c = (device.upload(rows) for rows in packed.long_rows)

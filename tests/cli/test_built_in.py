@@ -57,8 +57,19 @@ def test_from_a_vanilla_proof(folder: Path) -> None:
             assert told.code == (0 if number == other else 1)
 
 
-def test_the_same_bytes_as_from_its_witness(folder: Path) -> None:
-    """The witness that plain Python computes from the same hints, as a .wtns, with and without the circuit."""
+@pytest.fixture(scope="module")
+def seeded(folder: Path) -> tuple[Path, Path]:
+    """The same key without and with its matrices."""
+    made = folder / "pieces.cuzk", folder / "matrices.cuzk"
+    for path, more in zip(made, ((), ("--matrices",)), strict=True):
+        words = ("setup", NAME, "--key", path, "--vkey", folder / "seeded.json", "--device", "cpu", "--force")
+        done = cuzk(*words, "--insecure-seed", "3", *more)
+        assert done.code == 0, done.err
+    return made
+
+
+def test_the_same_bytes_as_from_its_witness(folder: Path, seeded: tuple[Path, Path]) -> None:
+    """The witness that plain Python computes from the same hints, as a .wtns, and the key with matrices."""
     from cuzk.circuits.catalogue import find_circuit
 
     built_in = find_circuit(NAME)
@@ -66,16 +77,32 @@ def test_the_same_bytes_as_from_its_witness(folder: Path) -> None:
     _, _, witness = with_hints(built_in.record, built_in.hints(data, "1.vproof", 0))
     save_witness(folder / "w.wtns", Witness(witness.curve, witness.values))
     sources = (
-        ("--circuit", NAME, "--vanilla", folder / "1.vproof"),
-        ("--circuit", NAME, "--witness", folder / "w.wtns"),
-        ("--witness", folder / "w.wtns"),
+        (0, "--circuit", NAME, "--vanilla", folder / "1.vproof"),
+        (0, "--circuit", NAME, "--witness", folder / "w.wtns"),
+        (1, "--circuit", NAME, "--witness", folder / "w.wtns"),
+        (1, "--witness", folder / "w.wtns"),
     )
     made = []
-    for source in sources:
-        done = cuzk(*prove(folder, *source, "--insecure-blinding", "7,11"))
+    for number, *source in sources:
+        more = ("--key", seeded[number], "--insecure-blinding", "7,11")
+        done = cuzk(*prove(folder, *source, *more))
         assert done.code == 0, done.err
         made.append(((folder / "p.json").read_bytes(), (folder / "x.json").read_bytes()))
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1] == made[2] == made[3]
+
+
+def test_a_key_without_matrices_says_what_it_wants(folder: Path, seeded: tuple[Path, Path]) -> None:
+    """Would catch: a raw failure, or a proof of something else, where the circuit is not named."""
+    pieces, matrices = seeded
+    assert pieces.stat().st_size < matrices.stat().st_size
+    found = load_compiled(NAME)
+    values = [1] + [0] * (found.num_variables - 1)
+    save_witness(folder / "zeros.wtns", Witness.from_ints(found.curve, values))
+    done = cuzk(*prove(folder, "--key", pieces, "--witness", folder / "zeros.wtns"))
+    assert done.code == 2
+    for part in ("pieces.cuzk", "holds no matrices", f"--circuit {NAME}", f"cuzk setup {NAME} --matrices"):
+        assert part in done.err
+    assert cuzk("key", "info", pieces, "--json").report["compiled_circuit"] == NAME
 
 
 def test_a_compiled_circuit_is_kept_and_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,7 +108,7 @@ def big_key(log_domain: int, folder: Path) -> ProvingKey:
     a, b = matrix(rows, variables, 3), matrix(rows, variables, 1)
     return ProvingKey(
         curve=BLS, num_public=NUM_PUBLIC, log_domain=log_domain, h_form="odd_lagrange", root_convention="snarkjs",
-        a=a, b=b, c=a, ic=np.zeros((NUM_PUBLIC + 1, *g1), np.uint64), **single, **queries,
+        a=a, b=b, c=a, compiled=None, ic=np.zeros((NUM_PUBLIC + 1, *g1), np.uint64), **single, **queries,
     )  # fmt: skip
 
 
