@@ -127,8 +127,9 @@ def _filecoin(circuit: str, files: list[Path]) -> dict[str, Any]:
     family, _, size = circuit.partition(":")
     if family not in _KINDS:
         raise InputError(
-            f"{circuit!r:.60} takes no vanilla proof", limit=", ".join(f"{name}:SIZE" for name in _KINDS),
-            remedy="give --witness",
+            f"the daemon takes no vanilla proof of {circuit!r:.60}",
+            limit=", ".join(f"{name}:SIZE" for name in _KINDS),
+            remedy="give --witness, or prove without a daemon: cuzk prove --circuit CIRCUIT --vanilla FILE",
         )  # fmt: skip
     fields: dict[str, Any] = {"proof_kind": _KINDS[family], "sector_size": sector_shape(size).size_bytes}
     data = [path.read_bytes() for path in files]

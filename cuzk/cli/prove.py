@@ -97,7 +97,17 @@ _CircuitOption = Annotated[
     typer.Option(
         "--circuit",
         metavar="C.r1cs|CIRCUIT",
-        help="The circuit: needed with a .params; names the constraint that a wrong witness breaks.",
+        help="The circuit: needed with a .params, with --vanilla, and with a key made of a built-in circuit; names "
+        "the constraint that a wrong witness breaks.",
+    ),
+]
+_VanillaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--vanilla",
+        metavar="FILE",
+        help="Instead: what a built-in --circuit is proven from, of PoReps and PoSts a vanilla proof; `cuzk circuit "
+        "vanilla` makes one to try.",
     ),
 ]
 _BytesOption = Annotated[
@@ -117,10 +127,7 @@ def prove(
     proof: Annotated[Path, typer.Option("--proof", metavar="proof.json", help="Proof to write.")],
     public: Annotated[Path, typer.Option("--public", metavar="public.json", help="Public inputs to write.")],
     witness: Annotated[Path | None, typer.Option("--witness", metavar="W.wtns", help="Witness.")] = None,
-    vanilla: Annotated[
-        Path | None,
-        typer.Option("--vanilla", metavar="FILE", help="Instead: a vanilla proof of the built-in --circuit."),
-    ] = None,
+    vanilla: _VanillaOption = None,
     partition: Annotated[
         int, typer.Option("--partition", metavar="N", help="Which partition of a vanilla proof, from 0.")
     ] = 0,

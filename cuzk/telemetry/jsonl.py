@@ -59,7 +59,7 @@ def read_events(path: Path) -> list[Event]:
         FormatError: A complete line is not an event.
     """
     events = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").split("\n")[:-1], start=1):
+    for number, line in enumerate(path.read_bytes().split(b"\n")[:-1], start=1):
         try:
             events.append(Event(**json.loads(line)))
         except (ValueError, TypeError) as error:
