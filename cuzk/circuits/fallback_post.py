@@ -131,7 +131,7 @@ class _Sector:
     def __call__(self, cs: ConstraintSystem, _operands: Sequence[Variable]) -> list[Variable]:
         comm_r_last, comm_c, comm_r = cs.alloc(), cs.alloc(), cs.alloc()
         expose(cs, comm_r)
-        enforce_equal(cs, poseidon_hash(cs, [comm_c, comm_r_last]), comm_r)
+        enforce_equal(cs, comm_r, poseidon_hash(cs, [comm_c, comm_r_last]))
         body = _Opening(self.arities)
         for _ in range(self.challenges):
             call_variable_template(cs, body, [comm_r_last])

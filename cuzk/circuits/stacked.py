@@ -137,7 +137,7 @@ class StackedCircuit:
         comm_r = cs.alloc()
         expose(cs, comm_r)
         comm_r_last, comm_c = cs.alloc(), cs.alloc()
-        enforce_equal(cs, poseidon_hash(cs, [comm_c, comm_r_last]), comm_r)
+        enforce_equal(cs, comm_r, poseidon_hash(cs, [comm_c, comm_r_last]))
         body = _Challenge(self.layers, self.data_arities, self.tree_arities)
         for _ in range(self.challenges):
             call_variable_template(cs, body, [comm_d, comm_r_last, comm_c, *replica_bits])

@@ -16,9 +16,9 @@ PINS = {
     "por:sha256:2-0-0:4:private": "045828e02390a32e4f840c05d04bedc9d76282f3ef1ffc4259ebb9fead4a55d0",
     "por:blake2s:8-2-0:16:public": "5f2a923bdcc22627276abc3d286fbf70a761f47b02f351dd372f40ca9e958c59",
     "create-label": "b15d79346695f71328be7ee3e5a524ab65f860829e301a65b931764372943d8c",
-    "window-post:2KiB": "ebf7787360ed26325e2d6db4cdf86040b5c128c655cfc4e3b44963e8a2bdd2f1",
-    "winning-post:2KiB": "191250b12c90447e7b71bf2b9152072eec7a31ec758f018f112a8fb8a5f823cd",
-    "stacked:8-0-0:8n:2l:1c": "126ef279caaad72fa848626cdaf0cc65a3b1746edee4ea2e275adcc94c02ab55",
+    "window-post:2KiB": "14279e1c38053fa35eab6f56dbf1c5ef337b533f2c42fd3d7b4e7a116796b331",
+    "winning-post:2KiB": "ce8079a9875ac8fafc46902e0e2368fa997e7f2ffb2065d2666ef92bc3ca2f67",
+    "stacked:8-0-0:8n:2l:1c": "b9e22ee377bc73c4e08f679252c4f87948f5812be8c95358a6bf87a7279a785f",
 }
 _LARGE = ("stacked:8-0-0:8n:2l:1c",)
 

@@ -87,7 +87,7 @@ def test_a_sector_of_window_post() -> None:
     cs = ConstraintSystem(BLS)
     comm_r_last, comm_c, comm_r = (cs.alloc() for _ in range(3))
     expose(cs, comm_r)
-    enforce_equal(cs, poseidon_hash(cs, [comm_c, comm_r_last]), comm_r)
+    enforce_equal(cs, comm_r, poseidon_hash(cs, [comm_c, comm_r_last]))
     for _ in range(10):
         enforce_inclusion(cs, poseidon_hash, cs.alloc(), comm_r_last, (8,) * 10)
     assert list(circuit_sizes(cs.r1cs()).values())[:-1] == [
