@@ -38,8 +38,10 @@ def perf_compare(
         typer.Option("--run", help="Build both commits and measure them by turns, instead of their ledgers."),
     ] = False,
     device: Annotated[str, typer.Option("--device", help="cpu (processor time) or cuda (time).")] = "cpu",
-    shape: Annotated[str, typer.Option("--shape", help="mixed or porep, with --run.")] = "mixed",
-    size: Annotated[int, typer.Option("--size", help="Rows, or log2 of the domain for porep.")] = 2000,
+    shape: Annotated[
+        str, typer.Option("--shape", help="mixed, or FILE.py:FUNCTION that makes one.")
+    ] = "mixed",
+    size: Annotated[int, typer.Option("--size", help="Rows, or what FUNCTION takes.")] = 2000,
     curve: Annotated[str, typer.Option("--curve", help="Curve, with --run.")] = "bn254",
     pairs: Annotated[int, typer.Option("--pairs", help="Pairs of samples, with --run.")] = 30,
     as_json: JsonOption = False,
@@ -49,7 +51,7 @@ def perf_compare(
 
     ledger = Ledger(baselines)
     if run:
-        words = ["--device", device, "--shape", shape, "--size", str(size), "--curve", curve]
+        words = ["--device", device, "--shape", _placed(shape), "--size", str(size), "--curve", curve]
         words += ["--metric", "time" if device.startswith("cuda") else "cpu"]
         return _run_both(ledger, a, b, words, pairs, as_json)
     from cuzk.cli.perf import show
@@ -61,6 +63,12 @@ def perf_compare(
     else:
         show(answers)
     return exit_code(answers)
+
+
+def _placed(shape: str) -> str:
+    """The shape with its file's whole path: workers run in other folders."""
+    path, colon, name = shape.rpartition(":")
+    return f"{Path(path).resolve()}{colon}{name}" if colon else shape
 
 
 def _side(name: str, baselines: Path) -> list[Baseline]:

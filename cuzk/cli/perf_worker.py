@@ -8,12 +8,13 @@ milliseconds.  The first line printed is ``{"ready": phase -> ms of one proof}``
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["main", "totals"]
+__all__ = ["load_function", "main", "totals"]
 
 
 def totals(events: list[Any], metric: str) -> dict[str, float]:
@@ -28,6 +29,27 @@ def totals(events: list[Any], metric: str) -> dict[str, float]:
         took = event.cpu_ns if metric == "cpu" else event.duration_ns
         spent[event.phase] = spent.get(event.phase, 0.0) + took / 1e6
     return spent
+
+
+def load_function(place: str) -> Callable[..., Any]:
+    """A function of a file.
+
+    Args:
+        place: FILE.py:FUNCTION.
+
+    Raises:
+        SystemExit: It is written otherwise, or the file has no such function.
+    """
+    path, _, name = place.rpartition(":")
+    spec = importlib.util.spec_from_file_location("workload", path) if path.endswith(".py") else None
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{place!r} is no circuit: write mixed, or FILE.py:FUNCTION")
+    module = sys.modules["workload"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    found: Callable[..., Any] | None = getattr(module, name, None)
+    if found is None:
+        raise SystemExit(f"{path} has no {name}: name a function, called with a size and curve=")
+    return found
 
 
 def _burner(metric: str) -> Callable[[float], None]:
@@ -78,10 +100,8 @@ def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[
 
     curve = get_curve(options.curve)
     device: Any = get_device(options.device)
-    if options.shape == "porep":
-        from tests.workloads.porep_shape import porep_shape
-
-        circuit, witness = porep_shape(options.size, curve=options.curve, dense=False)
+    if options.shape != "mixed":
+        circuit, witness = load_function(options.shape)(options.size, curve=options.curve)
     else:
         from cuzk.cli.perf_workloads import mixed_circuit
 
@@ -97,8 +117,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--curve", default="bn254")
-    parser.add_argument("--shape", choices=("mixed", "porep"), default="mixed")
-    parser.add_argument("--size", type=int, default=500, help="rows, or log2 of the domain")
+    parser.add_argument(
+        "--shape", default="mixed", help="mixed, or FILE.py:FUNCTION that makes circuit and witness"
+    )
+    parser.add_argument("--size", type=int, default=500, help="rows; what FUNCTION takes")
     parser.add_argument("--metric", choices=("cpu", "time"), default="cpu")
     parser.add_argument("--plant", default="")
     parser.add_argument("--share", type=float, default=0.0)

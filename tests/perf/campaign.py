@@ -31,7 +31,7 @@ from cuzk.perf.baseline import Baseline
 ROOT = Path(__file__).resolve().parents[2]
 #: Slow-downs that are planted, as shares of a phase's instructions.
 SHARES = (0.01, 0.02, 0.03, 0.05, 0.10)
-_KINDS = ("text", "path", "link", "text", "link", "path", "kernel", "text", "link", "text")
+_KINDS = ("text", "link", "kernel", "path", "text", "link", "path", "text", "link", "text")
 _KERNEL = """
 /// A kernel that no workload launches: the campaign's neutral edit.
 template <class Ex, class Fr>
