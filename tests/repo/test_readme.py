@@ -34,7 +34,7 @@ def console_commands(text: str) -> list[tuple[str, str]]:
 @pytest.fixture
 def checkout(root: Path, tmp_path: Path) -> Path:
     """A fresh folder from which the paths that the README names can be read."""
-    for folder in ("examples", "tests"):
+    for folder in ("examples", "tests", "perf_baselines"):
         (tmp_path / folder).symlink_to(root / folder)
     return tmp_path
 
