@@ -21,6 +21,8 @@ _ARCHS = ("90", "120")
 DEFAULT_TIERS = ("T0", "T1")
 #: What a machine without a GPU can measure.
 MEASURED_HERE = ("T0", "T1", "T1h")
+#: Counts of instructions that a stored figure is the median of.
+_KEPT_COUNTS = 3
 
 
 class Origin(NamedTuple):
@@ -72,7 +74,7 @@ def gather(
 
     Args:
         tiers: Of MEASURED_HERE.
-        reason: Stored with them.
+        reason: Stored with them; empty where they are for a check alone.
         folder: That of the baselines, by which the commit is found.
         archs: Architectures of T0.
 
@@ -120,12 +122,12 @@ def gather(
             counted = count_synthesis(circuit)
             add("T1", workload, {"device": "emu", "schedule": "ascending"}, counted, {"circuit": circuit})
     if "T1h" in tiers:
-        from cuzk.cli.perf_instructions import HOST_WORKLOADS, count_instructions, host_environment, why_not
+        from cuzk.cli.perf_instructions import HOST_WORKLOADS, host_environment, median_counts, why_not
 
         if reason_not := why_not():
             absent.append(Absent("T1h", "*", reason_not))
         else:
             for name, (curve, rows) in HOST_WORKLOADS.items():
-                counts = count_instructions(curve, rows)
+                counts = median_counts(curve, rows, _KEPT_COUNTS if reason else 1)
                 add("T1h", name, host_environment(), counts, {"rows": rows, "curve": curve})
     return found, absent

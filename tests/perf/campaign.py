@@ -132,6 +132,7 @@ def add_kernel(tree: Path, build: Path, seed: int) -> None:
             swapped[swapped.index("-MF") + 1] = str(target) + ".d"
             subprocess.run(swapped, cwd=build, check=True)
             made.append((name, str(target)))
+    assert len(made) == 2, "the build folder has other object files than this knows"
     link_again(tree, build, seed, made)
 
 
