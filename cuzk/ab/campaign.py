@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from cuzk.ab.compare import first_difference
+from cuzk.ab.forms import with_common_forms
 from cuzk.ab.localise import Finding, localise
 from cuzk.ab.runner import LocalRunner, Opener, Trace
 from cuzk.ab.settings import Setting
@@ -177,9 +178,10 @@ class Campaign:
             row.bits = f"{type(error).__name__}: {error.what}"
             return row
         row.left_trace = shows(trace, VARIANTS[candidate.variant], candidate.value)
-        if (at := first_difference(self._reference, trace)) is not None:
+        traces = with_common_forms(self.workload, (self._reference, trace))
+        if (at := first_difference(*traces)) is not None:
             row.bits = at.phase
-            row.finding = localise(base, runner, (self._reference, trace))
+            row.finding = localise(base, runner, traces)
         elif trace.error is not None:
             row.bits = f"{trace.failed_in}: {trace.error}"
         else:

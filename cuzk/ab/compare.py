@@ -22,6 +22,7 @@ _PHASES: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys(("ones_l", "ones_a", "ones_b_g1", "ones_b_g2"), "batch_add"),
         **dict.fromkeys(("sum_l", "sum_a", "sum_b_g1"), "tail_msm"),
         "sum_b_g2": "b_g2_msm",
+        "sum_h_and_l": "msm_h or tail_msm",
         **dict.fromkeys(("proof_a", "proof_b", "proof_c"), "proof_assembly"),
     }
 )
@@ -64,8 +65,13 @@ class Difference:
     b: int
 
 
+def _stem(name: str) -> str:
+    """The name by which the table of phases knows an intermediate."""
+    return "h_" if name.startswith("h_") else name.removesuffix("_folded")
+
+
 def _key(name: str) -> tuple[int, str]:
-    stem = "h_" if name.startswith("h_") else name
+    stem = _stem(name)
     return (_ORDER.index(stem) if stem in _ORDER else len(_ORDER)), name
 
 
@@ -73,7 +79,7 @@ def phase_of(name: str, trace: Trace) -> str:
     """The phase that computes an intermediate, in this run."""
     if name in ("a", "b", "c") and "closures" in trace.phases:
         return "closures"
-    return _PHASES["h_" if name.startswith("h_") else name]
+    return _PHASES[_stem(name)]
 
 
 def compare_bits(a: Trace, b: Trace) -> list[Bits]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from cuzk.ab import oracle
 from cuzk.ab.compare import Difference, first_difference
+from cuzk.ab.forms import TOTAL_OF_H_AND_L, with_common_forms
 from cuzk.ab.runner import LocalRunner, Trace
 from cuzk.ab.watch import MsmRun, watch_msms
 from cuzk.ab.workload import Workload
@@ -115,7 +116,7 @@ def localise(a: LocalRunner, b: LocalRunner, traces: tuple[Trace, Trace] | None 
     Returns:
         The finding, or None where all bits agree.
     """
-    trace_a, trace_b = traces or (a.trace(), b.trace())
+    trace_a, trace_b = with_common_forms(b.workload, traces or (a.trace(), b.trace()))
     at = first_difference(trace_a, trace_b)
     if at is None:
         return None
@@ -124,7 +125,7 @@ def localise(a: LocalRunner, b: LocalRunner, traces: tuple[Trace, Trace] | None 
     asked, truth = oracle.ask(workload, at, trace_a)
     finding = Finding(at, value_a, value_b, truth, asked)
     name = at.name.removeprefix("sum_")
-    if not at.name.startswith("sum_") or not oracle.can_sum(workload, name):
+    if not at.name.startswith("sum_") or at.name == TOTAL_OF_H_AND_L or not oracle.can_sum(workload, name):
         return finding
     for side, runner, value in (("A", a, value_a), ("B", b, value_b)):
         if value != truth:
@@ -149,7 +150,7 @@ def _in_msm(side: str, runner: LocalRunner, query: str, circuit: int) -> MsmPlac
     """Run one side again and compare its buckets with the oracle's, window by window."""
     with watch_msms(runner) as runs:
         runner.trace()
-    own = [run for run in runs if run.query == query]
+    own = [run for run in runs if run.query == oracle.plain(query)]
     each = max(len(own) // max(len(runner.workload.witnesses), 1), 1)
     group = oracle.group_of(runner.workload, f"sum_{query}")
     for run in own[circuit * each : (circuit + 1) * each]:

@@ -21,11 +21,28 @@ from cuzk.limbs import U64Array, field_to_ints, fr_to_ints, points_to_ints
 if TYPE_CHECKING:
     from cuzk_oracles.params import Params
 
-__all__ = ["affine", "ask", "bases_of", "bit_sum", "can_sum", "group_of", "windows"]
+__all__ = [
+    "affine",
+    "ask",
+    "bases_of",
+    "bit_sum",
+    "can_sum",
+    "group_of",
+    "h_values",
+    "plain",
+    "point",
+    "suffix",
+    "total",
+    "windows",
+]
+
+#: End of the names of values of a key whose matrix C is folded into its L bases.
+_FOLDED = "_folded"
 
 #: Most terms of a sum that is asked for, and most rows of a transform.
 _MOST_TERMS = {"g1": 4096, "g2": 1024}
 _MOST_ROWS = 8192
+_QUERIES = ("h", "l", "a", "b_g1", "b_g2")
 
 
 def _params(workload: Workload) -> Params:
@@ -49,16 +66,38 @@ def _oracle_group(workload: Workload, group: GroupSpec) -> Any:
     return params.g2 if group.name == "g2" else params.g1
 
 
+def suffix(name: str) -> str:
+    """What the names of the sums end with where h has this name: `_folded` or nothing."""
+    return _FOLDED if name.endswith(_FOLDED) else ""
+
+
+def plain(name: str) -> str:
+    """A name without the mark of folded bases."""
+    return name.removesuffix(_FOLDED)
+
+
 def bases_of(workload: Workload, query: str) -> list[Any]:
-    """A query's bases as ints."""
+    """A query's bases as ints; of `l_folded` those that the key's L bases and matrix C give."""
     group = group_of(workload, f"sum_{query}")
-    return points_to_ints(group, getattr(workload.key, f"{query}_query"))
+    if query == f"l{_FOLDED}":
+        from cuzk.device import get_device
+        from cuzk.groth16.fold import folded_l_query
+
+        return points_to_ints(group, folded_l_query(get_device("cpu"), workload.key))
+    return points_to_ints(group, getattr(workload.key, f"{plain(query)}_query"))
 
 
 def can_sum(workload: Workload, query: str) -> bool:
     """Whether a query is small enough to be summed here."""
     group = group_of(workload, f"sum_{query}")
-    return len(getattr(workload.key, f"{query}_query")) <= _MOST_TERMS[group.name]
+    return len(getattr(workload.key, f"{plain(query)}_query")) <= _MOST_TERMS[group.name]
+
+
+def total(workload: Workload, group: GroupSpec, points: Sequence[Any]) -> Any:
+    """The sum of some points, as ints."""
+    from cuzk_oracles import curve
+
+    return curve.total(_oracle_group(workload, group), list(points))
 
 
 def affine(group: GroupSpec, xyzz: U64Array) -> Any:
@@ -94,7 +133,7 @@ def ask(workload: Workload, at: Difference, trace: Trace) -> tuple[bool, Any]:
     if name.startswith("h_"):
         return _h(workload, at, trace)
     if name.startswith(("sum_", "ones_")):
-        return _sum(workload, at, trace)
+        return point(workload, name, at.circuit, trace)
     return True, _proof_point(workload, at, trace)
 
 
@@ -112,37 +151,80 @@ def _row(workload: Workload, name: str, at: Difference) -> tuple[bool, Any]:
 
 
 def _h(workload: Workload, at: Difference, trace: Trace) -> tuple[bool, Any]:
-    from cuzk_oracles.groth16 import KeyForm, h_scalars
-
-    key = workload.key
-    if key.domain_size > _MOST_ROWS or not all(name in trace.values for name in ("a", "b", "c")):
+    values = h_values(workload, at.name, at.circuit, trace)
+    if values is None:
         return False, None
-    abc = [fr_to_ints(key.curve, trace.values[name][at.circuit]) for name in ("a", "b", "c")]
-    form = KeyForm(key.root_convention, at.name.removeprefix("h_"))
-    values = h_scalars(_params(workload), form, key.log_domain, abc[0], abc[1], abc[2])
     return True, values[at.index] if at.index < len(values) else 0
 
 
-def _scalars(workload: Workload, query: str, at: Difference, trace: Trace) -> list[int]:
+def h_values(workload: Workload, name: str, circuit: int, trace: Trace) -> list[int] | None:
+    """The scalars of the H query in the form of a name, from a run's a, b and c; None where they are too many.
+
+    Args:
+        workload: What was proved.
+        name: `h_monomial`, `h_odd_lagrange`, or `h_folded`: A B at the odd roots, without C.
+        circuit: Which circuit of the call.
+        trace: Of the run.
+    """
+    from cuzk_oracles.groth16 import KeyForm, h_scalars
+
     key = workload.key
-    if query == "h":
-        name = next(name for name in trace.values if name.startswith("h_"))
-        return fr_to_ints(key.curve, trace.values[name][at.circuit])
-    w = workload.witnesses[at.circuit].to_ints()
+    if key.domain_size > _MOST_ROWS or not all(row in trace.values for row in ("a", "b", "c")):
+        return None
+    a, b, c = (fr_to_ints(key.curve, trace.values[row][circuit]) for row in ("a", "b", "c"))
+    form = name.removeprefix("h_")
+    if suffix(name):
+        form, c = "odd_lagrange", [0] * len(a)
+    return h_scalars(_params(workload), KeyForm(key.root_convention, form), key.log_domain, a, b, c)
+
+
+def _scalars(workload: Workload, query: str, circuit: int, trace: Trace) -> list[int]:
+    key = workload.key
+    if plain(query) == "h":
+        name = next(n for n in trace.values if n.startswith("h_") and suffix(n) == suffix(query))
+        return fr_to_ints(key.curve, trace.values[name][circuit])
+    w = workload.witnesses[circuit].to_ints()
     return w[key.num_public + 1 :] if query == "l" else w
 
 
-def _sum(workload: Workload, at: Difference, trace: Trace) -> tuple[bool, Any]:
-    from cuzk_oracles import curve, msm
+def point(workload: Workload, name: str, circuit: int, trace: Trace) -> tuple[bool, Any]:
+    """What a sum of some bases should be.
 
-    kind, _, query = at.name.partition("_")
-    if not can_sum(workload, query):
+    Args:
+        workload: What was proved.
+        name: `sum_QUERY`, or `ones_QUERY` for the bases of scalar one; QUERY may be `h_folded` or `l_folded`.
+        circuit: Which circuit of the call.
+        trace: Of a run whose h is right.
+
+    Returns:
+        Whether the oracle answered, and its answer.
+    """
+    from cuzk_oracles import msm
+
+    kind, _, query = name.partition("_")
+    if plain(query) not in _QUERIES or not can_sum(workload, query):
         return False, None
-    group = _oracle_group(workload, group_of(workload, at.name))
-    bases, scalars = bases_of(workload, query), _scalars(workload, query, at, trace)
+    group = group_of(workload, name)
+    if name == f"sum_l{_FOLDED}":
+        return _folded_l(workload, circuit, trace)
+    bases, scalars = bases_of(workload, query), _scalars(workload, query, circuit, trace)
     if kind == "ones":
-        return True, curve.total(group, [base for base, s in zip(bases, scalars, strict=False) if s == 1])
-    return True, msm.msm_buckets(group, bases, scalars[: len(bases)])
+        return True, total(workload, group, [p for p, s in zip(bases, scalars, strict=False) if s == 1])
+    return True, msm.msm_buckets(_oracle_group(workload, group), bases, scalars[: len(bases)])
+
+
+def _folded_l(workload: Workload, circuit: int, trace: Trace) -> tuple[bool, Any]:
+    """The sum over folded L bases without using them: the one over L, and what h without C has too much over H."""
+    from cuzk_oracles import msm
+
+    r, group = workload.key.curve.r, workload.key.curve.g1
+    both = [h_values(workload, f"h_{form}", circuit, trace) for form in ("odd_lagrange", "folded")]
+    if None in both or not can_sum(workload, "h"):
+        return False, None
+    more = [(x - y) % r for x, y in zip(*both, strict=True)]
+    _, over_l = point(workload, "sum_l", circuit, trace)
+    over_h = msm.msm_buckets(_oracle_group(workload, group), bases_of(workload, "h"), more)
+    return True, total(workload, group, [over_l, over_h])
 
 
 def _proof_point(workload: Workload, at: Difference, trace: Trace) -> Any:
@@ -152,22 +234,28 @@ def _proof_point(workload: Workload, at: Difference, trace: Trace) -> Any:
     key, params = workload.key, _params(workload)
     g1, g2 = params.g1, params.g2
 
-    def point(group: GroupSpec, array: U64Array) -> Any:
+    def affine_ints(group: GroupSpec, array: U64Array) -> Any:
         return points_to_ints(group, array.reshape(1, *group.affine_shape))[0]
 
-    def total(query: str) -> Any:
-        return point(group_of(workload, f"sum_{query}"), trace.values[f"sum_{query}"][at.circuit])
+    def summed(query: str) -> Any:
+        name = f"sum_{query}"
+        array = trace.values[name if name in trace.values else f"{name}{_FOLDED}"][at.circuit]
+        return affine_ints(group_of(workload, name), array)
 
-    delta = point(key.curve.g1, key.delta_g1)
-    a = curve.total(g1, [point(key.curve.g1, key.alpha_g1), total("a"), curve.mul(g1, _R_BLIND, delta)])
+    delta = affine_ints(key.curve.g1, key.delta_g1)
+    a = curve.total(
+        g1, [affine_ints(key.curve.g1, key.alpha_g1), summed("a"), curve.mul(g1, _R_BLIND, delta)]
+    )
     if at.name == "proof_a":
         return a
     if at.name == "proof_b":
-        delta_g2 = curve.mul(g2, _S_BLIND, point(key.curve.g2, key.delta_g2))
-        return curve.total(g2, [point(key.curve.g2, key.beta_g2), total("b_g2"), delta_g2])
-    b1 = curve.total(g1, [point(key.curve.g1, key.beta_g1), total("b_g1"), curve.mul(g1, _S_BLIND, delta)])
+        delta_g2 = curve.mul(g2, _S_BLIND, affine_ints(key.curve.g2, key.delta_g2))
+        return curve.total(g2, [affine_ints(key.curve.g2, key.beta_g2), summed("b_g2"), delta_g2])
+    b1 = curve.total(
+        g1, [affine_ints(key.curve.g1, key.beta_g1), summed("b_g1"), curve.mul(g1, _S_BLIND, delta)]
+    )
     minus_rs = curve.neg(g1, curve.mul(g1, _R_BLIND * _S_BLIND, delta))
-    terms = [total("l"), total("h"), curve.mul(g1, _S_BLIND, a), curve.mul(g1, _R_BLIND, b1), minus_rs]
+    terms = [summed("l"), summed("h"), curve.mul(g1, _S_BLIND, a), curve.mul(g1, _R_BLIND, b1), minus_rs]
     return curve.total(g1, terms)
 
 

@@ -31,6 +31,7 @@ EXAMPLES = epilog(
     "cuzk ab default device=emu --workload mixed:40:bn254 --bits-only",
     "cuzk ab commit=HEAD~1 default --workload mixed:2^12:bn254",
     "cuzk ab --all --workload mixed:2^8:bn254 --clock cpu",
+    "cuzk ab --engine P2=off P3=4 --workload sha256:compression --jobs 4",
     note="A setting is default, ID=VALUE, device=NAME or commit=REV, joined by commas. Exit codes: 0 the bits agree; "
     "1 they differ; 2 bad input; 3 device or environment.",
 )
@@ -61,6 +62,13 @@ def ab(
     ] = "wall",
     bits_only: Annotated[bool, typer.Option("--bits-only", help="Measure no time.")] = False,
     every: Annotated[bool, typer.Option("--every", help="With --all: all values of each variant.")] = False,
+    engine: Annotated[
+        bool, typer.Option("--engine", help="The engine's variants: A and B are values as P2=off, or all.")
+    ] = False,
+    jobs: Annotated[int, typer.Option("--jobs", metavar="N", help="With --engine: jobs of a run.")] = 6,
+    partitions: Annotated[
+        int, typer.Option("--partitions", metavar="N", help="With --engine: of every second job.")
+    ] = 4,
     cases: Annotated[
         Path, typer.Option("--cases", metavar="DIR", help="Where a case that differs is written.")
     ] = Path("ab-cases"),
@@ -72,6 +80,11 @@ def ab(
     """Compare two settings: whether every intermediate has the same bits, then how long each phase takes."""
     from cuzk.ab.runner import CLOCKS
 
+    if engine:
+        from cuzk.cli.ab_engine import ab_engine
+
+        values, times = [one for one in (a, b) if one is not None], None if bits_only else pairs
+        return ab_engine(values, workload, jobs, partitions, check_device_name(device), times, as_json)
     check_inputs({"--key": key, "--witness": witness, "--replay": replay})
     if clock not in CLOCKS:
         raise InputError(
@@ -128,11 +141,12 @@ def _compare(
 ) -> int:
     """Bits, then times unless `pairs` is None."""
     from cuzk.ab.compare import compare_bits, first_difference
+    from cuzk.ab.forms import with_common_forms
     from cuzk.ab.timing import measure
 
     a, b = (_runner(workload, setting) for setting in settings)
     note("bits: one run of each")
-    traces = a.trace(), b.trace()
+    traces = with_common_forms(workload, (a.trace(), b.trace()))
     bits = compare_bits(*traces)
     differs = first_difference(*traces) is not None or traces[0].error != traces[1].error
     report: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""A fault in any variant is found, and placed where it is.
+"""A fault of a kernel is found, and placed where it is; test_every_variant.py goes through the variants.
 
 Would catch: a comparison that looks at the proof alone, a phase named after the first symptom instead of the first
 fault, a bucket or a window counted from the wrong end, an oracle asked about the wrong element, and a variant's own
@@ -11,14 +11,11 @@ import functools
 
 import numpy as np
 import pytest
-from cuzk_fuzz.planted import PLACES, plant
 
 from cuzk.ab import LocalRunner, Setting, Workload, open_workload
-from cuzk.ab.campaign import candidates
 from cuzk.ab.localise import Finding, localise
 from cuzk.ab.watch import watch_msms
 from cuzk.device import get_device
-from cuzk.variants import VARIANTS
 from tests.ab.faulty import Action, FaultyDevice, flip, when
 
 
@@ -42,37 +39,6 @@ def compare(
     load = workload(circuits=circuits)
     other = LocalRunner(load, Setting.parse(setting, "cpu"), lambda _: device)
     return localise(reference(circuits), other)
-
-
-#: A phase in which a variant acts and a fault can be planted. Variants of memory move whole vectors: a, b, c.
-_CHOSEN = {
-    "B1": "ntt_h", "B2": "ntt_h", "C1": "spmv", "P5": "spmv", "N1": "ntt_h", "A4": "b_g2_msm", "D2": "batch_add",
-    "M2": "tail_msm",
-    # h of four_ntt has a form of its own, so that only what is before it can be compared word by word.
-    "Q1": "spmv", "D4": "msm_h", "D5": "tail_msm", "M1": "b_g2_msm",
-}  # fmt: skip
-
-
-def _one_value_each() -> list[tuple[str, str]]:
-    chosen = {one.variant: one.value for one in candidates("cpu")[0]}
-    return [(variant, value) for variant, value in chosen.items() if VARIANTS[variant].phase]
-
-
-@pytest.mark.parametrize(("variant", "value"), _one_value_each())
-def test_a_fault_in_one_variant_is_named_with_phase_and_index(variant: str, value: str) -> None:
-    phase = _CHOSEN.get(variant) or next((p for p in VARIANTS[variant].phase if p in PLACES), "spmv")
-    if variant == "M2" and value == "none":
-        phase = "msm_h" if phase == "batch_add" else phase
-    with plant(variant, value, phase, 5, curve=workload().key.curve) as planted:
-        found = compare(f"{variant}={value}")
-    assert planted.hits, "the fault was never met"
-    assert found is not None
-    assert found.wrong == "B"
-    closures = {"closures": "spmv"}  # P5 = closures computes a, b and c in a phase of its own
-    assert closures.get(found.at.phase, found.at.phase) == phase
-    assert found.at.name.startswith(PLACES[phase])
-    assert found.at.index == (5 if phase in ("spmv", "ntt_h") else 0)
-    assert found.a == found.oracle != found.b
 
 
 def test_nothing_is_found_where_nothing_is_wrong() -> None:

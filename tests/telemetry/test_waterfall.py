@@ -6,6 +6,7 @@ a thread's phases that are taken for independent, a page that loads something, a
 
 from __future__ import annotations
 
+import configparser
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -126,6 +127,14 @@ def test_a_picture_is_written(tmp_path: Path) -> None:
     data = target.read_bytes()
     assert data.startswith(b"\x89PNG")
     assert int.from_bytes(data[16:20], "big") > 1000
+
+
+def test_the_gates_have_what_pictures_need() -> None:
+    """Else the test above would be left out everywhere without a word."""
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(Path(__file__).resolve().parents[2] / "tox.ini")
+    for env in ("test", "quick", "gate", "nightly"):
+        assert "plots" in tox[f"testenv:{env}"]["extras"].split(", "), env
 
 
 def test_the_command_draws_and_reports(tmp_path: Path) -> None:
