@@ -11,6 +11,7 @@ import typer
 from cuzk.cli.checked_keys import Checked, content_digest, recall, remember
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
+from cuzk.cli.key_circuit import KeyCircuit
 from cuzk.cli.key_files import KeyArgument
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import json_names, note, print_facts, print_json
@@ -25,13 +26,14 @@ __all__ = ["CHECK_EXAMPLES", "INFO_EXAMPLES", "key_check", "key_info"]
 
 INFO_EXAMPLES = epilog("cuzk key info circuit.zkey", "cuzk key info circuit.cuzk --json")
 CHECK_EXAMPLES = epilog(
-    "cuzk key check circuit.zkey", "cuzk key check circuit.zkey --circuit circuit.r1cs\n--device cpu --json"
+    "cuzk key check circuit.zkey",
+    "cuzk key check circuit.zkey --circuit circuit.r1cs\n--device cpu --json",
+    "cuzk key check porep.cuzk --circuit porep:2KiB",
 )
 
 #: What reading a key with ``strict`` has checked.
-_ALWAYS = (
-    "structure", "coordinates below p", "matrices and binding rows", "not degenerate", "delta is not gamma"
-)  # fmt: skip
+_OF_MATRICES = "matrices and binding rows"
+_ALWAYS = ("structure", "coordinates below p", _OF_MATRICES, "not degenerate", "delta is not gamma")
 
 
 def key_info(key: KeyArgument, as_json: JsonOption = False) -> None:
@@ -47,9 +49,11 @@ def key_info(key: KeyArgument, as_json: JsonOption = False) -> None:
 def key_check(
     key: KeyArgument,
     circuit: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            "--circuit", metavar="C.r1cs", help="Check that the key is this circuit's; needed for a .params."
+            "--circuit",
+            metavar="C.r1cs|CIRCUIT",
+            help="Check that the key is this circuit's; needed for a .params.",
         ),
     ] = None,
     device: DeviceOption = "auto",
@@ -66,21 +70,22 @@ def key_check(
     """
     check_device_name(device)
     _require_key(key)
-    check_inputs({"--circuit": circuit})
+    rows = None if circuit is None else KeyCircuit(circuit)
     start = time.perf_counter()
     where = open_device(device)
     from cuzk.cli.loading import load_proving_key
-    from cuzk.formats import load_r1cs
+    from cuzk.formats import detect
     from cuzk.formats.container import naming_file
 
-    r1cs = None if circuit is None else load_r1cs(circuit)
+    r1cs = rows.matrices if rows is not None and detect(key) == "params" else None
     before = None if force else recall(key)
     digest = content_digest(key) if before is None else before.digest
     loaded = load_proving_key(key, where, circuit=r1cs, strict=True, quiet=True, check_curve=False)
-    checks = [*_ALWAYS, "points on the curve", "points in the subgroup"]
-    if r1cs is not None:
-        with naming_file(circuit or key):
-            loaded.check_circuit(r1cs)
+    always = _ALWAYS if loaded.compiled is None else [check for check in _ALWAYS if check != _OF_MATRICES]
+    checks = [*always, "points on the curve", "points in the subgroup"]
+    if rows is not None:
+        with naming_file(rows.path or key):
+            rows.check(loaded)
         checks.append("made for this circuit")
     num_points = sum(points.nbytes // group.affine_bytes for _, group, points in loaded.points())
     if before is None:

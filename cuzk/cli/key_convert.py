@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from cuzk.cli.help_text import epilog
+from cuzk.cli.key_circuit import KeyCircuit
 from cuzk.cli.key_files import (
     CircuitOption,
     FileRootsOption,
@@ -27,6 +28,7 @@ __all__ = ["EXAMPLES", "key_convert"]
 EXAMPLES = epilog(
     "cuzk key convert circuit.zkey --out converted.cuzk\n--circuit circuit.r1cs",
     "cuzk key convert circuit.cuzk --out monomial.cuzk\n--h-form monomial --roots bellman",
+    "cuzk key convert porep.cuzk --out whole.cuzk\n--circuit porep:2KiB",
     note="The result proves the same: with fixed blinding every form of a key gives the same proof.",
 )
 
@@ -58,7 +60,8 @@ def key_convert(
     check_word(h_form, ("odd_lagrange", "monomial"), "--h-form")
     check_word(roots, ROOT_CONVENTIONS, "--roots")
     check_word(file_roots, ROOT_CONVENTIONS, "--file-roots")
-    inputs = {"KEY": key, "--circuit": circuit}
+    rows = None if circuit is None else KeyCircuit(circuit)
+    inputs = {"KEY": key, "--circuit": None if rows is None else rows.path}
     check_inputs(inputs)
     check_outputs({"--out": out}, inputs, overwrite=force)
     start = time.perf_counter()
@@ -66,7 +69,7 @@ def key_convert(
     from cuzk.formats import save_cuzk_key
     from cuzk.groth16.convert import convert
 
-    loaded = read_checked(key, circuit, file_roots, where)
+    loaded = read_checked(key, rows, file_roots, where)
     note_conversion(loaded, h_form)
     made = convert(loaded, where, h_form=h_form, root_convention=roots)  # type: ignore[arg-type]
     save_cuzk_key(out, made, overwrite=force)
@@ -77,7 +80,7 @@ def key_convert(
         "h_form": f"{made.h_form} (was {loaded.h_form})" if made.h_form != loaded.h_form else made.h_form,
         "root_convention": made.root_convention,
         "renumbered": made.is_renumbered,
-        "matrix_c": made.c is not None,
+        **({"matrix_c": made.c is not None} if made.compiled is None else {"matrices": "none"}),
         "circuit_digest": made.circuit_digest,
         "device": where.name,
         "seconds": round(time.perf_counter() - start, 3),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cuzk.cli.help_text import epilog
+from cuzk.cli.key_circuit import KeyCircuit
 from cuzk.cli.key_files import (
     CircuitOption,
     FileRootsOption,
@@ -70,12 +71,13 @@ def key_export(
     check_device_name(device)
     check_word(format_, FORMATS, "--format")
     check_word(file_roots, ROOT_CONVENTIONS, "--file-roots")
-    inputs = {"KEY": key, "--circuit": circuit}
+    rows = None if circuit is None else KeyCircuit(circuit)
+    inputs = {"KEY": key, "--circuit": None if rows is None else rows.path}
     check_inputs(inputs)
     check_outputs({"--out": out}, inputs, overwrite=force)
     start = time.perf_counter()
     where = open_device(device)
-    loaded = read_checked(key, circuit, file_roots, where)
+    loaded = read_checked(key, rows, file_roots, where)
     _write(loaded, key, out, format_, where, any_roots, force)
     report: dict[str, Any] = {
         "file": str(out),

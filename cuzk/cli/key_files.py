@@ -13,6 +13,7 @@ from cuzk.cli.output import note
 from cuzk.errors import InputError, NotInSubgroupError
 
 if TYPE_CHECKING:
+    from cuzk.cli.key_circuit import KeyCircuit
     from cuzk.device import Device
     from cuzk.keys import ProvingKey
 
@@ -33,11 +34,12 @@ KeyArgument = Annotated[
     Path, typer.Argument(metavar="KEY", help="Proving key: .zkey, .params (with --circuit) or cuzk key.")
 ]
 CircuitOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--circuit",
-        metavar="C.r1cs",
-        help="The key's circuit; needed for a .params, gives a .zkey its matrix C.",
+        metavar="C.r1cs|CIRCUIT",
+        help="The key's circuit; needed for a .params, gives a .zkey its matrix C, and the key of a built-in "
+        "circuit all its matrices, if they are not too large.",
     ),
 ]
 FileRootsOption = Annotated[
@@ -73,31 +75,31 @@ def note_conversion(key: ProvingKey, h_form: str | None) -> None:
         )
 
 
-def read_checked(key: Path, circuit: Path | None, file_roots: str, device: Device) -> ProvingKey:
+def read_checked(key: Path, circuit: KeyCircuit | None, file_roots: str, device: Device) -> ProvingKey:
     """Read a key of any kind for writing it in another form.
 
     A key that was not made here has every point checked, also for the subgroup, unless `cuzk key check` did so
-    before: the new file will be taken as checked. With a circuit the key is checked to be its, and gets its matrix C.
+    before: the new file will be taken as checked. With a circuit the key is checked to be its, and gets the matrices
+    that it lacks.
 
     Raises:
         InputError: The key fails a check, or is a .params without its circuit.
     """
     from cuzk.cli.loading import curve_checker, load_proving_key, subgroup_checker
-    from cuzk.formats import detect, load_params, load_r1cs
+    from cuzk.formats import detect, load_params
     from cuzk.formats.container import naming_file
 
-    r1cs = None if circuit is None else load_r1cs(circuit)
     kind = detect(key)
-    if kind == "params" and r1cs is not None:
-        loaded = load_params(key, r1cs, root_convention=file_roots)  # type: ignore[arg-type]
+    if kind == "params" and circuit is not None:
+        loaded = load_params(key, circuit.matrices, root_convention=file_roots)  # type: ignore[arg-type]
     else:
-        loaded = load_proving_key(key, device, circuit=r1cs, quiet=True, check_curve=False)
+        loaded = load_proving_key(key, device, quiet=True, check_curve=False)
     if kind != "cuzk_key" and recall(key) is None:
         with naming_file(key):
             loaded.check_points(curve_checker(device))
             loaded.check_points(subgroup_checker(device), NotInSubgroupError)
         note(f"{key}: all points are on the curve and in the subgroup")
-    if r1cs is None:
+    if circuit is None:
         return loaded
-    with naming_file(circuit or key):
-        return loaded.with_circuit(r1cs)
+    with naming_file(circuit.path or key):
+        return circuit.complete(loaded)

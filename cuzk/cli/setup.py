@@ -51,6 +51,31 @@ _SECOND_PHASE = (
     "`snarkjs powersoftau verify`."
 )
 
+_SeedOption = Annotated[
+    int | None,
+    typer.Option(
+        "--insecure-seed",
+        metavar="N",
+        help="Derive all secrets from N: the same keys each time, and no security.",
+    ),
+]
+_MatricesOption = Annotated[
+    bool,
+    typer.Option(
+        "--matrices",
+        help="Let the key of a built-in circuit hold its matrices, as that of a file does: larger, but "
+        "`cuzk prove` needs no --circuit then, and it can become a .zkey.",
+    ),
+]
+_PtauOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--ptau",
+        metavar="F.ptau",
+        help="Powers of tau of a ceremony's first phase; only delta is then a secret of this run.",
+    ),
+]
+
 
 def setup(
     circuit: Annotated[
@@ -59,36 +84,15 @@ def setup(
     key: Annotated[Path, typer.Option("--key", metavar="K.cuzk", help="Proving key to write.")],
     vkey: Annotated[Path, typer.Option("--vkey", metavar="vkey.json", help="Verifying key to write.")],
     device: DeviceOption = "auto",
-    insecure_seed: Annotated[
-        int | None,
-        typer.Option(
-            "--insecure-seed",
-            metavar="N",
-            help="Derive all secrets from N: the same keys each time, and no security.",
-        ),
-    ] = None,
+    insecure_seed: _SeedOption = None,
     roots: Annotated[
         str,
         typer.Option(
             "--roots", metavar="ROOTS", help="Whose roots of unity number the rows: snarkjs or bellman."
         ),
     ] = "snarkjs",
-    ptau: Annotated[
-        Path | None,
-        typer.Option(
-            "--ptau",
-            metavar="F.ptau",
-            help="Powers of tau of a ceremony's first phase; only delta is then a secret of this run.",
-        ),
-    ] = None,
-    matrices: Annotated[
-        bool,
-        typer.Option(
-            "--matrices",
-            help="Let the key of a built-in circuit hold its matrices, as that of a file does: larger, but "
-            "`cuzk prove` needs no --circuit then, and it can become a .zkey.",
-        ),
-    ] = False,
+    ptau: _PtauOption = None,
+    matrices: _MatricesOption = False,
     force: Annotated[bool, typer.Option("--force", help="Replace existing files.")] = False,
     events: EventsOption = None,
     quiet: QuietOption = False,

@@ -6,6 +6,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from cuzk.csr import IntArray
 from cuzk.errors import CurveMismatchError, ShapeError
 from cuzk.formats.atomic import PathLike, atomic_write
 from cuzk.formats.params import CURVE, FIXED, QUERIES, densities, group_of
@@ -80,7 +81,8 @@ def _require_curve(key: ProvingKey, path: PathLike) -> None:
 def _query_points(key: ProvingKey, path: PathLike) -> dict[str, U64Array]:
     """The points of each query that go into the file; checks that infinity is where the reader puts it."""
     parts = {name: getattr(key, name) for name in QUERIES}
-    for name, present in densities(key).items():
+    known = densities(key) if key.compiled is None else _finite_places(key)
+    for name, present in known.items():
         finite = parts[name].reshape(key.num_variables, -1).any(axis=1)
         expected = np.zeros(key.num_variables, bool)
         expected[present] = True
@@ -97,6 +99,14 @@ def _query_points(key: ProvingKey, path: PathLike) -> dict[str, U64Array]:
     for name in ("ic", "h_query", "l_query"):
         _require_finite(name, parts[name], path)
     return parts
+
+
+def _finite_places(key: ProvingKey) -> dict[str, IntArray]:
+    """What densities() would say of a key without matrices, by its points."""
+    names = ("a_query", "b_g1_query", "b_g2_query")
+    return {
+        name: np.flatnonzero(getattr(key, name).reshape(key.num_variables, -1).any(axis=1)) for name in names
+    }
 
 
 def _require_finite(name: str, points: U64Array, path: PathLike) -> None:
