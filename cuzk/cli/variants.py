@@ -30,14 +30,15 @@ def variants(
     as_json: JsonOption = False,
 ) -> None:
     """List every optimisation variant with its values, its default and where it acts; or one with its promise."""
-    from cuzk.variants import VARIANTS
+    from cuzk.variants import ENGINE_VARIANTS, VARIANTS
 
+    every = {**VARIANTS, **ENGINE_VARIANTS}
     if identifier is not None:
-        row = VARIANTS.get(identifier.upper())
+        row = every.get(identifier.upper())
         if row is None:
             raise InputError(
                 f"there is no variant {identifier!r}",
-                limit=f"possible: {', '.join(VARIANTS)}",
+                limit=f"possible: {', '.join(every)}",
                 remedy="see `cuzk variants`",
             )
         if as_json:
@@ -46,11 +47,11 @@ def variants(
             print_facts(_facts(row))
         return
     if as_json:
-        print_json([asdict(row) for row in VARIANTS.values()])
+        print_json([asdict(row) for row in every.values()])
         return
     columns = ("id", "what varies", "values", "default", "acts in")
     made = table("Variants: the same inputs and blinding give the same proof with every value", *columns)
-    for row in VARIANTS.values():
+    for row in every.values():
         made.add_row(row.id, row.name, _short(row.values), _default(row), ", ".join(row.phase))
     print_table(made)
 

@@ -62,7 +62,8 @@ class _Loaded:
 
 def key_bytes(key: ProvingKey) -> int:
     """Bytes of a key's arrays, mapped or on the heap."""
-    matrices = [array for m in key.matrices.values() for array in (m.row_ptr, m.col, m.coeff, m.dictionary)]
+    held = key.matrices.values() if key.compiled is None else ()
+    matrices = [array for m in held for array in (m.row_ptr, m.col, m.coeff, m.dictionary)]
     return sum(array.nbytes for array in [*(array for _, _, array in key.points()), *matrices])
 
 

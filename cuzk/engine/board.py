@@ -8,17 +8,45 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from cuzk.engine.jobs import Job, JobRequest, JobState
 from cuzk.engine.journal import Journal
+from cuzk.engine.messages import Proved
 from cuzk.errors import EngineError
 
-__all__ = ["JobBoard", "Totals"]
+__all__ = ["JobBoard", "ProofRecord", "Totals"]
+
+
+@dataclass(frozen=True)
+class ProofRecord:
+    """How one partition was proven.
+
+    Args:
+        job: Whose.
+        circuit: Likewise.
+        partition: Which.
+        worker: Number of the worker.
+        at_s: When, on the engine's clock.
+        rss: Resident memory of the worker's process then, bytes.
+        times_ms: Stage -> milliseconds; of a batch for all of it.
+        threads: Stage -> thread of the worker that ran it.
+    """
+
+    job: str
+    circuit: str
+    partition: int
+    worker: int
+    at_s: float
+    rss: int
+    times_ms: Mapping[str, float]
+    threads: Mapping[str, str]
+
 
 _LOG = logging.getLogger("cuzk.engine")
 _DURATIONS_KEPT = 1000
+_PROOFS_KEPT = 4096
 
 
 @dataclass
@@ -55,6 +83,8 @@ class JobBoard:
         self.totals = Totals()
         #: Circuit and seconds from acceptance to end, of the last jobs that ended.
         self.durations_s: deque[tuple[str, float]] = deque(maxlen=_DURATIONS_KEPT)
+        #: How the last partitions were proven.
+        self.proven: deque[ProofRecord] = deque(maxlen=_PROOFS_KEPT)
         self._clock = clock
         self._jobs: dict[str, Job] = {}
         self._accepted_at: dict[str, float] = {}
@@ -123,6 +153,15 @@ class JobBoard:
         self.totals.proofs += 1
         self._write(lambda: self.journal.record_proof(job.id, partition, proof))
         return True
+
+    def note_proof(self, job: Job, worker: int, message: Proved) -> None:
+        """Remember how a partition was proven."""
+        self.proven.append(
+            ProofRecord(
+                job.id, job.circuit, message.task.partition, worker, self._clock(), message.memory.rss,
+                dict(message.times_ms), dict(message.threads),
+            )
+        )  # fmt: skip
 
     def _write(self, action: Callable[[], object]) -> None:
         """Write to the journal now, or as soon as the disk takes it, after what it has refused before."""

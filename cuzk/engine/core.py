@@ -224,7 +224,7 @@ class Engine:
     def _on_message(self, worker: WorkerHandle, message: FromWorker) -> None:
         if isinstance(message, Proved):
             self._answered(worker, message.number, message.task)
-            self._proved(message)
+            self._proved(worker, message)
         elif isinstance(message, Failed):
             self._answered(worker, message.number, message.task)
             self._failed(worker, message)
@@ -244,10 +244,11 @@ class Engine:
             if not left:
                 del worker.state.orders[number]
 
-    def _proved(self, message: Proved) -> None:
+    def _proved(self, worker: WorkerHandle, message: Proved) -> None:
         job = self.board.get(message.task.job_id)
         if job is None or not self.board.add_proof(job, message.task.partition, message.proof):
             return
+        self.board.note_proof(job, worker.state.index, message)
         for stage, milliseconds in message.times_ms.items():
             job.add_time(stage, milliseconds)
         if self.schedule.done(message.task):
@@ -298,7 +299,8 @@ class Engine:
             else:
                 self.board.totals.retried += 1
                 self.schedule.put_back(task)
-        _LOG.warning("worker gone", extra={"facts": {"worker": index, "reason": error}})
+        level = logging.INFO if self.is_draining else logging.WARNING
+        _LOG.log(level, "worker gone", extra={"facts": {"worker": index, "reason": error}})
         self._dispatch()
 
     # Ends

@@ -169,6 +169,7 @@ class Proved:
         times_ms: Stage -> milliseconds.
         memory: Of the worker, now.
         phases: What the time went into, in order.
+        threads: Stage -> name of the thread that ran it, by which P2, P8 and P12 show.
     """
 
     number: int
@@ -177,6 +178,7 @@ class Proved:
     times_ms: Mapping[str, float] = field(default_factory=dict)
     memory: WorkerMemory = WorkerMemory()
     phases: tuple[PhaseLine, ...] = ()
+    threads: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -117,12 +117,14 @@ class Flow:
         wanted: Partitions that nobody has cancelled.
         work: What the last stage made.
         times_ms: Stage -> milliseconds.
+        threads: Stage -> who ran it.
     """
 
     order: Prove
     wanted: set[Task] = field(default_factory=set)
     work: Any = None
     times_ms: dict[str, float] = field(default_factory=dict)
+    threads: dict[str, str] = field(default_factory=dict)
 
     def check(self) -> None:
         """Raise CancelledError once every partition is cancelled."""
@@ -207,6 +209,7 @@ class Pipeline:
         """Take an order through stages; whether it goes on."""
         for name in names:
             began = self._clock()
+            flow.threads[name] = threading.current_thread().name
             try:
                 flow.check()
                 for task in sorted(flow.wanted):
@@ -230,7 +233,8 @@ class Pipeline:
         self._forget(flow)
         for task, proof in proofs.items():
             if task in flow.wanted:
-                self._tell(Proved(flow.order.number, task, proof, dict(flow.times_ms)))
+                times, threads = dict(flow.times_ms), dict(flow.threads)
+                self._tell(Proved(flow.order.number, task, proof, times, threads=threads))
             else:
                 self._tell(Failed(flow.order.number, task, "cancelled", "cancelled"))
 

@@ -24,7 +24,7 @@ from cuzk.errors import DeviceError
 from cuzk.formats import load_r1cs
 from cuzk.limbs import limbs_to_ints
 from cuzk.synthesis import circuit_hash
-from cuzk.variants import VARIANTS
+from cuzk.variants import ENGINE_VARIANTS, VARIANTS
 from tests.cli import support
 from tests.cli.support import CURVES, assert_refused, circuit
 
@@ -121,17 +121,18 @@ def test_key_check_refuses_another_circuit() -> None:
 
 def test_variants_lists_the_registry() -> None:
     rows = support.cuzk("variants", "--json").report
-    assert [row["id"] for row in rows] == list(VARIANTS)
-    assert [tuple(row["values"]) for row in rows] == [row.values for row in VARIANTS.values()]
+    every = {**VARIANTS, **ENGINE_VARIANTS}
+    assert [row["id"] for row in rows] == list(every)
+    assert [tuple(row["values"]) for row in rows] == [row.values for row in every.values()]
     shown = support.cuzk("variants").out
     assert "2..24" in shown
     assert "index, split, none" in shown
 
 
-@pytest.mark.parametrize("identifier", list(VARIANTS))
+@pytest.mark.parametrize("identifier", [*VARIANTS, *ENGINE_VARIANTS])
 def test_variants_says_all_of_one(identifier: str) -> None:
     """Promise, forecast and default, and each value that a device does not have with the reason."""
-    row = VARIANTS[identifier]
+    row = {**VARIANTS, **ENGINE_VARIANTS}[identifier]
     shown = " ".join(support.cuzk("variants", identifier.lower()).out.split())
     for text in (row.name, row.default, row.promise, row.forecast, *row.phase):
         assert " ".join(text.split()) in shown
