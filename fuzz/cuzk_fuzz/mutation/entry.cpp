@@ -9,6 +9,9 @@
 #if defined(CUZK_TARGET_EMU)
 #include "native/emulator.hpp"
 #endif
+#if defined(CUZK_SHADOW)
+#include "runtime.hpp"
+#endif
 
 namespace cuzk {
 
@@ -49,8 +52,13 @@ void cuzk_launch(cuzk::u64 kernel, const void* args, const cuzk::u32* shape, [[m
     const cuzk::KernelInfo& k = cuzk::registry().at(kernel);
 #if defined(CUZK_TARGET_EMU)
     static cuzk::Emulator emulator;
+    auto run = k.run;
+#if defined(CUZK_SHADOW)
+    cuzk::shadow::begin(run, k.fields.size());
+    run = cuzk::shadow::thread_main;
+#endif
     const cuzk::FaultWord f = emulator.run(
-        {k.run, args, shape[0], shape[1], shape[2], static_cast<cuzk::Order>(shape[3]), seed, shape[4]});
+        {run, args, shape[0], shape[1], shape[2], static_cast<cuzk::Order>(shape[3]), seed, shape[4]});
 #else
     cuzk::FaultWord f{};
     const std::unique_ptr<cuzk::u8[]> scratch(new cuzk::u8[shape[2] + 64]);

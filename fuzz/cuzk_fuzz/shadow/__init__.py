@@ -1,0 +1,1 @@
+"""Shadow memory: what an emulated kernel reads and writes, checked word by word."""
