@@ -58,7 +58,7 @@ def count_proof(curve_name: str, rows: int) -> dict[str, dict[str, int]]:
         rows: Constraints of the circuit.
 
     Returns:
-        Phase -> counter -> value, leaves of the event tree only, bytes up and down among the counters.
+        Phase -> counter -> value, leaves of the event tree only, uploads and bytes up and down among the counters.
     """
     from cuzk.curves import get_curve
     from cuzk.device import get_device
@@ -77,7 +77,8 @@ def count_proof(curve_name: str, rows: int) -> dict[str, dict[str, int]]:
     for event in recorder.events:
         if event.id in parents:
             continue
-        counts = {**event.counts, "bytes_up": event.bytes_up, "bytes_down": event.bytes_down}
+        copied = {"bytes_up": event.bytes_up, "bytes_down": event.bytes_down}
+        counts = {"uploads": 0, **event.counts, **copied}  # none is a figure too: the first one is a rise
         into = figures.setdefault(event.phase, {})
         for name, value in counts.items():
             into[name] = into.get(name, 0) + value

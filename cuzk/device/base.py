@@ -117,7 +117,7 @@ class Device(ABC):
     _arena: Arena
 
     def __init__(self) -> None:
-        self._counts = {"launches": 0, "bytes_up": 0, "bytes_down": 0}
+        self._counts = {"launches": 0, "uploads": 0, "bytes_up": 0, "bytes_down": 0}
         self._position = 0  # launches made, never reset: the order that tickets speak of
 
     # -- memory
@@ -328,8 +328,12 @@ class Device(ABC):
         return self.reference.one_thread
 
     def counters(self) -> dict[str, int]:
-        """Counts since the last reset: launches and bytes; on ``emu`` field and point operations too."""
+        """Counts since the last reset: launches, uploads and bytes; on ``emu`` field and point operations too."""
         return dict(self._counts)
+
+    def _count_upload(self, nbytes: int) -> None:
+        self._counts["uploads"] += 1
+        self._counts["bytes_up"] += nbytes
 
     def reset_counters(self) -> None:
         """Set every counter to zero."""

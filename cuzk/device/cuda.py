@@ -200,7 +200,7 @@ class CudaDevice(Device):
                 self._host_memory.ring().send(source, issue)
             elif len(source):
                 issue(source, 0)
-        self._counts["bytes_up"] += array.nbytes
+        self._count_upload(array.nbytes)
         return result
 
     def pinned(self, shape: tuple[int, ...], dtype: npt.DTypeLike = np.uint64) -> npt.NDArray[Any]:
@@ -266,7 +266,7 @@ class CudaDevice(Device):
                     limit=f"launch {born}",
                 )
             ticket = self._copier.stage(host_array, into, point, self._arena.label)
-        self._counts["bytes_up"] += host_array.nbytes
+        self._count_upload(host_array.nbytes)
         return ticket
 
     def wait(self, ticket: Ticket) -> None:

@@ -86,7 +86,7 @@ class HostDevice(Device):
         return result
 
     def upload(self, array: npt.NDArray[Any]) -> Array:
-        self._counts["bytes_up"] += array.nbytes
+        self._count_upload(array.nbytes)
         if self._limited or not array.flags.c_contiguous:
             result = self.alloc(array.shape, array.dtype)
             result[...] = array
@@ -99,7 +99,7 @@ class HostDevice(Device):
         begin = time.perf_counter()
         into.reshape(-1).view(np.uint8)[...] = host_array.reshape(-1).view(np.uint8)
         ticket = Ticket(self._position if after is None else after.position, is_copy=True)
-        self._counts["bytes_up"] += host_array.nbytes
+        self._count_upload(host_array.nbytes)
         times = ((moment - self._origin) * 1e3 for moment in (begin, ticket.passed_at))
         self._copies.append(CopySpan(self._arena.label, host_array.nbytes, *times))
         return ticket
@@ -261,7 +261,7 @@ class EmuDevice(HostDevice):
     def upload(self, array: npt.NDArray[Any]) -> Array:
         result = self.alloc(array.shape, array.dtype)
         result[...] = array
-        self._counts["bytes_up"] += array.nbytes
+        self._count_upload(array.nbytes)
         return result
 
     def stage(self, host_array: npt.NDArray[Any], into: Array, after: Ticket | None = None) -> Ticket:

@@ -84,7 +84,7 @@ def test_a_multiplication_per_butterfly_is_named() -> None:
 
 
 def test_an_upload_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Eight bytes more in one phase, really copied."""
+    """One more in one phase, of eight bytes, really copied."""
     before = count_proof("bn254", 60)
     original = EmuDevice.launch
 
@@ -97,12 +97,15 @@ def test_an_upload_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     after = count_proof("bn254", 60)
     moved = {(phase, metric) for phase in before for metric in before[phase]
              if after[phase][metric] > before[phase][metric]}  # fmt: skip
-    assert ("spmv", "bytes_up") in moved
+    assert {("spmv", "bytes_up"), ("spmv", "uploads")} <= moved
+    assert after["spmv"]["uploads"] - before["spmv"]["uploads"] == 3, "a product with each matrix"
     stored = dataclasses.replace(read_baseline(LEDGER.folder / "T1-mixed-60-bn254.json"), figures=before)
     from cuzk.perf import compare
 
     rows = compare(stored, dataclasses.replace(stored, figures=after), LEDGER.tolerances)
-    assert any("spmv: bytes_up risen" in sentence(row) for row in rows if not row.verdict.passes)
+    said = [sentence(row) for row in rows if not row.verdict.passes]
+    assert any("spmv: bytes_up risen" in text for text in said)
+    assert any("spmv: uploads risen" in text for text in said)
 
 
 @pytest.fixture(scope="module")
