@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from cuzk.device import get_device
-from tests.device import gpu, proofs, startup, synthesis, timings, tune_msm
+from tests.device import gpu, ladder, proofs, startup, synthesis, timings, tune_msm
 
 
 class Event:
@@ -135,6 +135,37 @@ def test_proofs(stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     code, result = run(proofs, monkeypatch, tmp_path / "p.json", *options[:4], "--dense", "--curve", "bn254")
     assert code == 0
     assert "pass" not in result["rows"][0]
+
+
+def test_ladder(stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Set-up in memory and into a file, a proof that holds, targets; a second call leaves out what is done."""
+    monkeypatch.setattr(ladder, "get_device", lambda name: stand_in)
+    monkeypatch.setattr(ladder, "tree_digest", lambda: "same")
+    monkeypatch.setattr(ladder, "TARGETS", {"poseidon:2": (1e9, 0.0)})
+    path, first = tmp_path / "l.json", "por:poseidon:8-0-0:8:public"
+    options = ("--repeats", "2", "--folder", str(tmp_path), "--circuits", first)
+    code, result = run(ladder, monkeypatch, path, *options)
+    assert (code, result["complete"]) == (0, True), result
+    row = result["rows"][0]
+    assert row["verified"] is True
+    assert row["file_bytes"] > row["key_bytes"] > 0
+    assert {"tau_columns", "points_a", "points_h", "setup"} <= set(row["setup_phases_s"])
+    assert {"synthesis", "msm_h", "self_check", "prove"} <= set(row["phases"])
+    assert row["all"]["median_ms"] > row["read"]["median_ms"] > 0
+    assert row["device_bytes"] > 0
+    assert not list(tmp_path.glob("tmp*")), "the key file is removed"
+    code, result = run(ladder, monkeypatch, path, "--repeats", "1", "--circuits", f"{first},poseidon:2")
+    assert code == 1
+    assert result["rows"][0] == row
+    second = result["rows"][1]
+    assert (second["pass"], "file_bytes" in second, second["verified"]) == (False, False, True)
+    code, result = run(
+        ladder, monkeypatch, tmp_path / "m.json", "--circuits", "nothing,poseidon:4", "--budget-s", "39"
+    )
+    assert code == 1
+    assert "needed" in result["rows"][0]["skipped"]
+    code, result = run(ladder, monkeypatch, tmp_path / "m.json", "--circuits", "nothing")
+    assert "no built-in circuit" in result["rows"][0]["error"]
 
 
 def test_windows(stand_in: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
