@@ -41,6 +41,7 @@ _PCE_FILE = ArrayFile(
 _COUNTS = ("num_inputs", "num_aux", "num_rows", "num_hints")
 _TEXTS = ("curve", "circuit", "code")
 _MAX_COUNT = 1 << 40
+_MOST_OF_A_PIECE = 1 << 32
 #: Columns of the table of sizes.
 _SIZES = (
     "num_bound", "num_inputs", "num_aux", "num_hints", "num_rows", "terms of A", "terms of B", "terms of C", "bundles",
@@ -291,6 +292,9 @@ class _Pieces:
         return array[first : first + count]
 
     def _piece(self, sizes: list[int]) -> Piece:
+        if max(sizes) >= _MOST_OF_A_PIECE:  # a table without entries may have such an axis
+            limit = f"fewer than {_MOST_OF_A_PIECE} entries or variables"
+            raise _damage(self._path, "sizes", f"a piece of {max(sizes)} entries or variables", limit)
         parts = {name: self._take(name, sizes) for name in _LAYOUT}
         a, b, c = (
             LocalRows(parts[f"{letter}.row_ptr"], parts[f"{letter}.var"], parts[f"{letter}.coeff"])

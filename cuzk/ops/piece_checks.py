@@ -104,6 +104,8 @@ def _check_vars(piece: Piece, var: IntArray, name: str, where: str) -> None:
 def _check_rows(circuit: CompiledCircuit, piece: Piece, where: str) -> None:
     sizes = (piece.num_bound, piece.num_inputs, piece.num_aux, piece.num_hints)
     _demand(min(sizes) >= 0 and max(sizes) < _MOST, f"sizes {sizes}", where, "0 to 2^31 - 1")
+    most = circuit.num_inputs - 1
+    _demand(piece.num_inputs <= most, f"{piece.num_inputs} inputs in a smaller circuit", where, f"{most}")
     for name, rows in zip("ABC", piece.rows, strict=True):
         at = f"{where}, matrix {name}"
         _check_type("row_ptr", rows.row_ptr, (piece.num_rows + 1,), np.uint32, at)
@@ -173,6 +175,8 @@ class _Program:
         self.demand(
             ((self.out >= 0) & (self.out + self.count <= slots)).all(), "results beyond the own variables"
         )
+        # Asked for first: tables as large as the number of variables are made below.
+        self.demand(self.count.sum() >= self.piece.num_aux, "an auxiliary variable is never made")
         made = ranges(self.out, self.count)
         times = np.bincount(made, minlength=slots)
         self.demand((times <= 1).all(), "a variable is made twice")

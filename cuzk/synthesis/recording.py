@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from cuzk.curves import Curve
-from cuzk.errors import ShapeError
+from cuzk.errors import RangeError, ShapeError
 from cuzk.synthesis.program import Operations
 from cuzk.synthesis.recorder import Block, InstanceTables, Position, Recorder, check_variables
 from cuzk.synthesis.terms import Rows, Variable
 
 __all__ = ["Recording"]
+
+#: Variables are numbers of 32 bits with a sign.
+_MOST_VARIABLES = _MOST_ROWS = (1 << 31) - 1
 
 
 class Recording:
@@ -134,6 +137,7 @@ class Recording:
 
         Raises:
             ShapeError: This system keeps values, or there are more or fewer operands than open variables.
+            RangeError: The circuit gets larger than a compiled one can be.
         """
         if not self._is_recording or len(operands) != block.num_bound:
             raise ShapeError(
@@ -143,6 +147,7 @@ class Recording:
             )
         self.cut()
         here, size = self.position, block.end
+        _check_sizes(here, size)
         self._tables.insert(block, here, operands)
         self._rows_before += size.rows
         self._num_aux += size.aux - block.num_bound
@@ -150,3 +155,18 @@ class Recording:
         self._num_hints += size.hints
         self._start = self.position
         return here.aux - block.num_bound, 1 - here.inputs
+
+
+def _check_sizes(here: Position, more: Position) -> None:
+    """Raise a RangeError where a circuit would outgrow the tables, before it takes time and memory."""
+    for what, number, limit in (
+        ("auxiliary variables", here.aux + more.aux, _MOST_VARIABLES),
+        ("inputs", here.inputs + more.inputs, _MOST_VARIABLES),
+        ("rows", here.rows + more.rows, _MOST_ROWS),
+    ):
+        if number > limit:
+            raise RangeError(
+                f"the circuit has more than {limit} {what}",
+                limit=f"{limit} {what}",
+                remedy="take a smaller circuit, or split the statement over several proofs",
+            )

@@ -144,6 +144,13 @@ def test_contradictions_behind_right_checksums(path: Path) -> None:
                 forged(path, FACTS, arrays | {"sizes": wrong})
                 with pytest.raises(FormatError, match="entries"):
                     load_pce(path)
+    nowhere = np.zeros((1, 13), np.uint64)
+    more = {f"{letter}.row_ptr": np.append(arrays[f"{letter}.row_ptr"], np.uint32(0)) for letter in "ABC"}
+    for number in (1 << 32, 1 << 62, (1 << 64) - 1):  # of what is bound by no instance there are no entries
+        nowhere[0, 0] = number
+        forged(path, FACTS, arrays | more | {"sizes": np.concatenate([sizes, nowhere])})
+        with pytest.raises(FormatError, match="entries or variables"):
+            load_pce(path)
     other_types = {
         "sizes": sizes[:, :12], "dictionary": arrays["dictionary"] | np.uint64(1 << 63), "level": sizes[0],
         "bundles": arrays["bundles"].reshape(-1), "A.var": arrays["A.var"].astype(np.uint32),

@@ -5,6 +5,7 @@ Would catch: a check that is gone. Every damage is one number in tables that are
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -154,3 +155,19 @@ def test_types_and_sizes_are_checked() -> None:
     dictionary[2] = CURVE.r
     with pytest.raises(RangeError, match="not below r"):
         check_circuit(replace(circuit, dictionary=dictionary))
+
+
+@pytest.mark.parametrize("size", ["num_aux", "num_inputs"])
+def test_sizes_that_nothing_fills_take_no_memory(size: str) -> None:
+    """A piece that occurs nowhere may be of any size by its instances."""
+    circuit = good()
+    (small,) = compiled(oracle.Circuit(CURVE.r, 1, 0, 0, 0, [1], [oracle.Piece()]), CURVE).pieces
+    sizes: dict[str, Any] = {size: (1 << 31) - 1}
+    huge = replace(small, **sizes)
+    tracemalloc.start()
+    try:
+        with pytest.raises(RangeError, match=r"never made|smaller circuit"):
+            check_circuit(replace(circuit, pieces=(*circuit.pieces, huge)))
+        assert tracemalloc.get_traced_memory()[1] < 1 << 24
+    finally:
+        tracemalloc.stop()

@@ -12,9 +12,9 @@ import random
 import pytest
 
 from cuzk.curves import get_curve
-from cuzk.errors import ShapeError
+from cuzk.errors import RangeError, ShapeError
 from cuzk.relation import R1CS
-from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination, circuit_hash, circuit_sizes
+from cuzk.synthesis import ONE, Block, ConstraintSystem, LinearCombination, circuit_hash, circuit_sizes
 
 TOY = get_curve("toy")
 
@@ -143,3 +143,26 @@ def test_hints_are_the_values_of_what_is_allocated_without() -> None:
     assert cs.witness().to_ints() == [1, 4, 3]
     with pytest.raises(ShapeError, match="auxiliary variable 1 has no value"):
         cs.alloc()
+
+
+def test_a_circuit_that_outgrows_its_tables_is_refused_while_it_is_recorded() -> None:
+    """Variables have 31 bits; twice as many would be others' numbers, and take minutes and all memory."""
+
+    def doubled(cs: ConstraintSystem, depth: int) -> Block:
+        child = cs.child(0)
+        if depth:
+            block = doubled(cs, depth - 1)
+            for _ in range(2):
+                child.insert(block, [])
+        else:
+            for _ in range(1 << 12):
+                child.alloc()
+        return child.block()
+
+    cs = ConstraintSystem(TOY)
+    block = doubled(cs, 4)
+    for _ in range((1 << 15) - 1):
+        cs.insert(block, [])
+    assert cs.num_aux == (1 << 31) - (1 << 16)
+    with pytest.raises(RangeError, match="more than 2147483647 auxiliary variables"):
+        cs.insert(block, [])
