@@ -1,22 +1,26 @@
 """Another commit's code as one side of a comparison: built beside this one in a cache, run in a process of its own.
 
 The commit's tree is taken from the git repository of the current folder.  Its kernels are compiled unless they are the
-very sources that this process's kernels were built from; then those are copied.  The other process gets the workload
-as files and answers requests, one JSON line each (worker.py).
+very sources that this process's kernels were built from; then those are copied.  All commits share one build folder and
+one folder of sources, into which only files that differ are written: the second commit compiles what its own sources
+changed.  The other process gets the workload as files and answers requests, one JSON line each (worker.py).
 """
 
 from __future__ import annotations
 
+import fcntl
 import io
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -60,15 +64,36 @@ def build_commit(
         DeviceError: The build fails.
     """
     repository = repository or Path.cwd()
-    commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+    commit = _commit_of(repository, revision)
+    if changed := _uncommitted(repository):
+        progress(
+            f"commit {commit[:12]} is without this checkout's {changed} changed files that are not committed"
+        )
     folder = cache_folder() / commit
     tree = folder / "tree"
     if not tree.is_dir():
         progress(f"commit {commit[:12]}: unpack")
         _unpack(_git(repository, "archive", commit), tree)
-    if not list((tree / "cuzk").glob("_*.so")):
-        _provide(tree, folder / "build", device, progress)
+    _provide(tree, folder / "build.log", device, progress)
     return tree
+
+
+def _commit_of(repository: Path, revision: str) -> str:
+    """The full name of a commit."""
+    try:
+        return _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}").decode().strip()
+    except InputError as error:
+        raise InputError(
+            f"git finds no such commit here: {revision}",
+            where=str(repository),
+            limit="a commit of the repository in the current folder",
+            remedy="run in a checkout of cuzk, and name a commit such as HEAD~1",
+        ) from error
+
+
+def _uncommitted(repository: Path) -> int:
+    """How many files that git knows are not as in the last commit."""
+    return len(_git(repository, "status", "--porcelain", "--untracked-files=no").splitlines())
 
 
 def _git(repository: Path, *arguments: str) -> bytes:
@@ -79,10 +104,9 @@ def _git(repository: Path, *arguments: str) -> bytes:
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip()
         raise InputError(
-            f"git finds no such commit here: {said or arguments[-1]}",
+            f"git {arguments[0]} failed: {said or arguments[-1]}",
             where=str(repository),
-            limit="a commit of the repository in the current folder",
-            remedy="run in a checkout of cuzk, and name a commit such as HEAD~1",
+            remedy="run in a checkout of cuzk that git can read",
         )
     return done.stdout
 
@@ -96,38 +120,82 @@ def _unpack(archive: bytes, target: Path) -> None:
         (Path(name) / "tree").rename(target)
 
 
-def _provide(tree: Path, build: Path, device: Device, progress: Callable[[str], None]) -> None:
+def _provide(tree: Path, log: Path, device: Device, progress: Callable[[str], None]) -> None:
     """Put the native modules into a tree: this process's own where the sources are the same, else compiled."""
     from cuzk.device.sources import KERNEL_DIR, host_source_digest
 
+    # What this process has loaded is what the other one will load: not every module of every processor.
+    loaded = sorted(name.removeprefix("cuzk.") for name in sys.modules if name.startswith("cuzk._"))
+    loaded = [name for name in loaded if list(KERNEL_DIR.parent.glob(f"{name}.*.so"))]
+    # An older commit may not have them all.
+    known = set(re.findall(r"\w+", (tree / "CMakeLists.txt").read_text(encoding="utf-8")))
+    missing = [name for name in loaded if name in known and not list((tree / "cuzk").glob(f"{name}.*.so"))]
+    if not missing:
+        return
     own = getattr(getattr(device.reference, "_module", None), "source_digest", lambda: None)()
     if own is not None and host_source_digest(tree / "cuzk" / "kernels") == own:
         for module in KERNEL_DIR.parent.glob("_*.so"):
             shutil.copyfile(module, tree / "cuzk" / module.name)
         return
-    # What this process has loaded is what the other one will load: not every module of every processor.
-    wanted = sorted(name.removeprefix("cuzk.") for name in sys.modules if name.startswith("cuzk._"))
-    wanted = [name for name in wanted if list(KERNEL_DIR.parent.glob(f"{name}.*.so"))]
-    progress(f"compile {', '.join(wanted)} of that commit: many minutes, once")
-    nanobind = _run([sys.executable, "-m", "nanobind", "--cmake_dir"]).strip()
-    cmake = shutil.which("cmake") or str(Path(sys.executable).with_name("cmake"))
-    options = [f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={nanobind}"]
-    _run([cmake, "-S", str(tree), "-B", str(build), *options])
-    _run([cmake, "--build", str(build), "--parallel", str(_BUILD_THREADS), "--target", *wanted])
-    for made in build.glob("_*.so"):
+    progress(f"compile {', '.join(missing)} of that commit: minutes, and less the next time; log: {log}")
+    for made in _compile(tree, missing, log):
         shutil.copyfile(made, tree / "cuzk" / made.name)
 
 
-def _run(command: Sequence[str]) -> str:
+def _compile(tree: Path, modules: Sequence[str], log: Path) -> list[Path]:
+    """Compile a tree's modules in the folders that all commits share."""
+    source, build = cache_folder() / "source", cache_folder() / "build"
+    nanobind = _run([sys.executable, "-m", "nanobind", "--cmake_dir"], log).strip()
+    cmake = shutil.which("cmake") or str(Path(sys.executable).with_name("cmake"))
+    options = [f"-DPython_EXECUTABLE={sys.executable}", f"-Dnanobind_DIR={nanobind}"]
+    log.unlink(missing_ok=True)
+    with _one_build_at_a_time():
+        for name in ("CMakeLists.txt", "cuzk/kernels", "cuzk/device"):
+            _synchronise(tree / name, source / name)
+        _run([cmake, "-S", str(source), "-B", str(build), *options], log)
+        _run([cmake, "--build", str(build), "--parallel", str(_BUILD_THREADS), "--target", *modules], log)
+        return [path for name in modules for path in build.glob(f"{name}.*.so")]
+
+
+def _synchronise(source: Path, target: Path) -> None:
+    """Make a file or folder the same as another; files that are equal keep their time, so nothing is made of them."""
+    if source.is_file():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.is_file() or target.read_bytes() != source.read_bytes():
+            shutil.copyfile(source, target)
+        return
+    names = {path.name for path in source.iterdir()} - {"__pycache__"}
+    for name in names:
+        _synchronise(source / name, target / name)
+    for old in [path for path in target.iterdir() if path.name not in names]:
+        shutil.rmtree(old) if old.is_dir() else old.unlink()
+
+
+@contextmanager
+def _one_build_at_a_time() -> Iterator[None]:
+    """Wait for other processes that build commits."""
+    with (cache_folder() / "lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _run(command: Sequence[str], log: Path) -> str:
+    """Run a command; what it says goes to the end of a log."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     except OSError as error:
         raise DeviceError(
             f"{command[0]} does not run: {error}", remedy="pip install cmake nanobind"
         ) from error
+    with log.open("a", encoding="utf-8") as file:
+        file.write(f"$ {' '.join(command)}\n{done.stdout}{done.stderr}")
     if done.returncode:
+        said = [line for line in (done.stdout + done.stderr).splitlines() if "error" in line.lower()]
+        shown = "\n".join(said[:5]) or (done.stderr or done.stdout)[-1000:]
         raise DeviceError(
-            f"building that commit failed:\n{(done.stderr or done.stdout)[-2000:]}",
+            f"building that commit failed:\n{shown}",
+            where=str(log),
+            limit="the whole log is there",
             remedy="pip install cmake nanobind, a C++17 compiler; very old commits may not build at all",
         )
     return done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import subprocess
 from pathlib import Path
@@ -67,8 +68,50 @@ def wanted_tiers(tiers: list[str] | None) -> list[str]:
     return wanted
 
 
+def _require_fresh(device: str) -> None:
+    """Refuse to count what kernels of other sources do."""
+    from cuzk.device import get_device
+    from cuzk.device.instruments import require_fresh
+
+    require_fresh(get_device(device))
+
+
+def _static(arch: str, folder: Path, reason: str, came_from: Origin, compile_all: bool) -> Baseline:
+    """T0 of an architecture.
+
+    Figures follow from a module's text, the compiler and its options.  A module keeps the ledger's figures where all
+    three are the same, so that only changed ones are compiled.
+    """
+    from cuzk.device.module_sources import module_digest
+    from cuzk.device.static import STATIC_MODULES, compiler_environment, module_of, static_figures
+    from cuzk.perf import Baseline, read_baseline
+
+    environment = compiler_environment()
+    now = Baseline("T0", f"sm_{arch}", environment, {}, reason or "checked", load={"arch": f"sm_{arch}"})
+    path = folder / now.file_name
+    stored = read_baseline(path) if path.exists() else now
+    sources = {f"{curve}_{family}": module_digest(curve, family) for curve, family in STATIC_MODULES}
+    is_known = not compile_all and stored.environment == environment
+    known = {name for name in sources if is_known and stored.sources.get(name) == sources[name]}
+    changed = [pair for pair in STATIC_MODULES if "_".join(pair) not in known]
+    note(f"sm_{arch}: {len(known)} modules are the ledger's, {len(changed)} to compile")
+    figures = {kernel: metrics for kernel, metrics in stored.figures.items() if module_of(kernel) in known}
+    made = static_figures(
+        arch, changed, progress=lambda name, done, of: note(f"sm_{arch}: compiled {name} ({done}/{of})")
+    )
+    return dataclasses.replace(
+        now, figures=figures | made, sources=sources, commit=came_from.commit, date=came_from.date,
+        sequence=came_from.sequence,
+    )  # fmt: skip
+
+
 def gather(
-    tiers: list[str], reason: str, folder: Path, archs: tuple[str, ...] = _ARCHS
+    tiers: list[str],
+    reason: str,
+    folder: Path,
+    archs: tuple[str, ...] = _ARCHS,
+    *,
+    compile_all: bool = False,
 ) -> tuple[list[Baseline], list[Absent]]:
     """Measure the figures of some tiers.
 
@@ -77,6 +120,7 @@ def gather(
         reason: Stored with them; empty where they are for a check alone.
         folder: That of the baselines, by which the commit is found.
         archs: Architectures of T0.
+        compile_all: Compile the modules too whose sources the ledger knows.
 
     Returns:
         Figures by workload, and what could not be measured here.
@@ -102,14 +146,10 @@ def gather(
         )  # fmt: skip
 
     if "T0" in tiers:
-        from cuzk.device.static import compiler_environment, static_figures
-
         for arch in archs:
-            figures = static_figures(
-                arch, progress=lambda name, done, of: note(f"compiled {name} ({done}/{of})")
-            )
-            add("T0", f"sm_{arch}", compiler_environment(), figures, {"arch": f"sm_{arch}"})
+            found.append(_static(arch, folder, reason, came_from, compile_all))
     if "T1" in tiers:
+        _require_fresh("emu")
         from cuzk.cli.perf_workloads import SYNTHESIS, count_proof, count_synthesis, workload_names
 
         for name, curve, rows in workload_names():
@@ -127,6 +167,7 @@ def gather(
         if reason_not := why_not():
             absent.append(Absent("T1h", "*", reason_not))
         else:
+            _require_fresh("cpu")
             for name, (curve, rows) in HOST_WORKLOADS.items():
                 counts = median_counts(curve, rows, _KEPT_COUNTS if reason else 1)
                 add("T1h", name, host_environment(), counts, {"rows": rows, "curve": curve})

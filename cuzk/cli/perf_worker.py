@@ -8,6 +8,7 @@ milliseconds.  The first line printed is ``{"ready": phase -> ms of one proof}``
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import sys
@@ -100,6 +101,10 @@ def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[
 
     curve = get_curve(options.curve)
     device: Any = get_device(options.device)
+    with contextlib.suppress(ImportError):  # this may run with the package of a commit that cannot tell
+        from cuzk.device.instruments import require_fresh
+
+        require_fresh(device)
     if options.shape != "mixed":
         circuit, witness = load_function(options.shape)(options.size, curve=options.curve)
     else:

@@ -1,18 +1,20 @@
-"""The instruments tested on themselves: sleeps, overlaps, sums, clocks, gauges, counters, memory, stale builds.
+"""The instruments tested on themselves: sleeps, overlaps, sums, clocks, gauges, counters, memory.
 
 Would catch: a clock in another unit, exclusive times that do not add up, a device's time on the wrong axis, a gauge
-that fails a proof, counters booked under a sibling, a peak that belongs to another phase, figures of kernels that are
-not those of the sources, and a phase of the prover that its parts do not explain.
+that fails a proof, counters booked under a sibling, a peak that belongs to another phase, and a phase of the
+prover that its parts do not explain.
 """
 
 from __future__ import annotations
 
 import ctypes
 import dataclasses
+import gc
 import itertools
 import os
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,8 +24,7 @@ import pytest
 from cuzk.cli.perf_workloads import mixed_circuit
 from cuzk.curves import get_curve
 from cuzk.device import get_device
-from cuzk.device.instruments import bus_id, pinned_bytes, require_fresh, stale_reason
-from cuzk.errors import DeviceError
+from cuzk.device.instruments import bus_id, pinned_bytes
 from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
 from cuzk.telemetry import (
     DeviceAxis,
@@ -43,33 +44,79 @@ from cuzk.telemetry.perf_counters import COUNTERS
 MS = 1_000_000
 
 
-def test_exclusive_times_add_up_to_the_wall_time_whatever_overlaps() -> None:
-    recorder = Recorder()
+def spin(ms: float) -> None:
+    """Use so much of this thread's processor time."""
+    end = time.thread_time_ns() + int(ms * MS)
+    while time.thread_time_ns() < end:
+        pass
+
+
+def overlapping_run() -> tuple[float, Recorder]:
+    """Sum of the exclusive times over the wall time, which is read outside of the recorder."""
+    recorder, begun, done = Recorder(), threading.Event(), threading.Event()
 
     def beside() -> None:
         with recorder.phase("b_g2_msm", parent=root):
-            time.sleep(0.06)
+            begun.set()
+            done.wait()
 
     before = time.perf_counter_ns()
     with recorder.phase("prove") as root:
         thread = threading.Thread(target=beside)
         thread.start()
+        begun.wait()
         with recorder.phase("prep_msm"):
-            time.sleep(0.03)
+            time.sleep(0.05)
+        done.set()
+        thread.join()
         with recorder.phase("ntt_msm_h"), recorder.phase("ntt_h"):
             time.sleep(0.02)
-        thread.join()
     wall = time.perf_counter_ns() - before
+    return sum(wall_shares(recorder.events).values()) / wall, recorder
+
+
+def test_exclusive_times_are_the_wall_time_within_2_percent_whatever_overlaps() -> None:
+    """A busy machine may take the thread away between the two clocks, so one run of several has to be within."""
+    shares: list[float] = []
+    while len(shares) < 10 and not any(share >= 0.98 for share in shares):
+        share, recorder = overlapping_run()
+        shares.append(share)
+        by_phase = {event.phase: event for event in recorder.events}
+        slept = by_phase["prep_msm"].duration_ns
+        # One phase began before and ended after the other, so all of the other is overlap, however late threads wake.
+        assert overlap_ns(recorder.events, "prep_msm", "b_g2_msm") == slept >= 50 * MS
+        assert overlap_ns(recorder.events, "b_g2_msm", "ntt_h") == 0
+        assert wall_shares(recorder.events)["prep_msm"] == pytest.approx(slept / 2, abs=2)
+    assert max(shares) <= 1
+    assert shares[-1] >= 0.98, f"exclusive times explain {shares} of the wall time"
+
+
+@pytest.fixture
+def no_garbage_collection() -> Iterator[None]:
+    """A collection in the middle of a phase is that phase's time, and may be longer than the phase."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
+def test_exclusive_times_are_the_threads_processor_time_within_2_percent() -> None:
+    """Other programs do not count here, so both sides hold in every run."""
+    recorder = Recorder(clock=time.thread_time_ns)
+    before = time.thread_time_ns()
+    with recorder.phase("prove"):
+        with recorder.phase("prep_msm"):
+            spin(50)
+        with recorder.phase("ntt_msm_h"):
+            spin(20)
+            with recorder.phase("ntt_h"):
+                spin(30)
+    used = time.thread_time_ns() - before
     shares = wall_shares(recorder.events)
-    (event,) = (e for e in recorder.events if e.phase == "prove")
-    assert sum(shares.values()) == pytest.approx(event.duration_ns, rel=1e-6)
-    # What lies between the two readings here and the recorder's own is theirs, not the phases'; a busy machine may
-    # take this thread away there, so only the instruments' own share is bounded.
-    assert sum(shares.values()) <= wall
-    # However late a thread wakes up, b_g2_msm covers the whole of prep_msm or starts inside it.
-    assert overlap_ns(recorder.events, "prep_msm", "b_g2_msm") > 0
-    assert overlap_ns(recorder.events, "prep_msm", "ntt_h") == 0
-    assert min(shares[name] for name in ("prep_msm", "b_g2_msm", "ntt_h")) > 5 * MS
+    assert 0.98 * used <= sum(shares.values()) <= used
+    for phase, ms in (("prep_msm", 50), ("ntt_msm_h", 20), ("ntt_h", 30)):
+        assert ms * MS <= shares[phase] <= 1.02 * ms * MS, phase
+    assert shares["prove"] <= 0.02 * used
 
 
 def test_shares_of_overlapping_phases_are_halves() -> None:
@@ -247,51 +294,6 @@ def test_memory_columns_and_peaks_by_phase(tmp_path: Path) -> None:
     assert peaks["ntt_h"] == MemorySample(10 * MS, 50, 9, 4), "the nearest sample on either side"
     assert peaks["msm_h"] == MemorySample(30 * MS, 90, 9, 4)
     assert pinned_bytes(get_device("cpu")) is None
-
-
-@pytest.mark.parametrize("spec", ["cpu", "emu"])
-def test_a_stale_build_is_refused(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuzk.device import sources
-
-    device = get_device(spec)
-    built = device._module.source_digest()  # type: ignore[attr-defined]
-    monkeypatch.setattr(sources, "host_source_digest", lambda: built)
-    assert stale_reason(device) is None
-    require_fresh(device)
-    monkeypatch.setattr(sources, "host_source_digest", lambda: "0" * 16)
-    with pytest.raises(DeviceError, match=rf"stale kernel build.*{built}.*0000"):
-        require_fresh(device)
-
-
-def test_the_digest_covers_every_kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuzk.device import sources
-
-    (tmp_path / "native").mkdir()
-    (tmp_path / "generated").mkdir()
-    monkeypatch.setattr(sources, "KERNEL_DIR", tmp_path)
-    seen = {sources.host_source_digest()}
-    for name in (
-        "field.cuh",
-        "exec_emu.hpp",
-        "generated/constants.cuh",
-        "native/pool.hpp",
-        "native/family.cpp",
-    ):
-        (tmp_path / name).write_text("x")
-        seen.add(sources.host_source_digest())
-        (tmp_path / name).write_text("y")
-        seen.add(sources.host_source_digest())
-    assert len(seen) == 11
-
-
-def test_a_gpus_kernels_are_stale_once_a_source_changed(monkeypatch: pytest.MonkeyPatch) -> None:
-    from cuzk.device import builder
-
-    monkeypatch.setattr(builder, "module_key", lambda *names: "key of " + "-".join(names))
-    device: Any = SimpleNamespace(kind="cuda", arch="90", name="cuda:0", build_key="key of all-all-90")
-    assert stale_reason(device) is None
-    device.build_key = "another"
-    assert "another" in (stale_reason(device) or "")
 
 
 def test_old_event_files_still_read() -> None:
