@@ -16,6 +16,7 @@ from cuzk.cli.help_text import epilog
 from cuzk.cli.options import JsonOption, check_device_name
 from cuzk.cli.output import print_facts, print_json, print_table, table
 from cuzk.errors import CuzkError, DeviceError
+from cuzk.native import how_to_get
 
 if TYPE_CHECKING:
     from cuzk.device import Device
@@ -38,7 +39,6 @@ _HOST_MODULES = {
     "_pairing": "verify on bn254",
 }
 _NVIDIA = Path("/proc/driver/nvidia/version")
-_NEEDS_COMPILER = "install the package with `pip install .` on a machine with a C++17 compiler"
 _NEEDS_CUPY = "pip install 'cuzk[cuda13]' (or cuda12 for CUDA 12 drivers)"
 
 
@@ -214,7 +214,7 @@ def _missing() -> list[_Missing]:
     from cuzk.device import cuda_available
 
     missing = [
-        _Missing(f"compiled kernels cuzk.{name} ({use})", _NEEDS_COMPILER)
+        _Missing(f"compiled kernels cuzk.{name} ({use})", how_to_get())
         for name, use in _HOST_MODULES.items()
         if not _is_compiled(name)
     ]

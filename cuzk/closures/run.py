@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,11 +12,10 @@ from cuzk.csr import CsrMatrix
 from cuzk.curves import Curve
 from cuzk.errors import InternalError, ShapeError
 from cuzk.limbs import U64Array
+from cuzk.native import load_compiled
 from cuzk.relation import R1CS
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from cuzk import _closures
 
 __all__ = ["Evaluation", "Tape"]
@@ -121,12 +119,5 @@ class Tape:
         return Evaluation(**done, setting=ran)
 
 
-def _module(fast: bool) -> ModuleType:
-    name = "_closures_v3" if fast else "_closures"
-    try:
-        return importlib.import_module(f"cuzk.{name}")
-    except ImportError as error:
-        raise InternalError(
-            f"the compiled module cuzk.{name} can't be loaded: {error}",
-            remedy="install cuzk again; it is built with the kernels",
-        ) from error
+def _module(fast: bool) -> Any:
+    return load_compiled("_closures_v3" if fast else "_closures")

@@ -20,10 +20,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cuzk._closures import KIND_BITS, STEP_BIT, STEP_CLOSE, STEP_OPEN, STEP_TERM
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import Curve
 from cuzk.limbs import U64Array, fr_from_ints, fr_to_ints
+from cuzk.native import missing_module
+
+try:
+    from cuzk._closures import KIND_BITS, STEP_BIT, STEP_CLOSE, STEP_OPEN, STEP_TERM
+except ImportError as error:
+    raise missing_module("_closures", error) from error
 
 __all__ = ["Steps", "written_steps"]
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import hashlib
-import importlib
 import os
 import time
 import weakref
@@ -23,6 +22,7 @@ from cuzk.device.copies import MOST_SPANS, CopySpan, Ticket
 from cuzk.device.hazards import Hazards
 from cuzk.device.machine import has_bmi2_adx, memory_bytes
 from cuzk.errors import DeviceError, InternalError, KernelFault
+from cuzk.native import load_compiled
 
 Schedule = Literal["ascending", "descending", "random_thread", "random_warp", "last_block_first"]
 SCHEDULES: tuple[Schedule, ...] = get_args(Schedule)
@@ -170,7 +170,7 @@ class CpuDevice(HostDevice):
         self.threads = threads or len(os.sched_getaffinity(0))
         fast = module is None and not portable and has_bmi2_adx()
         super().__init__(f"cpu ({self.threads} threads, {'bmi2+adx' if fast else 'portable'})", memory_limit)
-        self._module = module if module is not None else _load("_cpu_v3" if fast else "_cpu")
+        self._module = module if module is not None else load_compiled("_cpu_v3" if fast else "_cpu")
         self._kernels = kernel_table(self._module.kernels())
         self.build_key = _module_key(self._module.__file__)
         self.limits = DeviceLimits(
@@ -229,7 +229,7 @@ class EmuDevice(HostDevice):
         super().__init__(f"emu ({schedule}, seed {seed})", memory_limit)
         if schedule not in SCHEDULES:
             raise DeviceError(f"unknown schedule {schedule!r}; choose one of {', '.join(SCHEDULES)}")
-        self._module = module if module is not None else _load("_emu")
+        self._module = module if module is not None else load_compiled("_emu")
         self._kernels = kernel_table(self._module.kernels())
         self._schedule, self._seed, self._resident = SCHEDULES.index(schedule), seed, resident
         self._hazards = Hazards(self.name)
@@ -324,16 +324,6 @@ class EmuDevice(HostDevice):
     def reset_counters(self) -> None:
         super().reset_counters()
         self._module.reset_counters()
-
-
-def _load(name: str) -> Any:
-    try:
-        return importlib.import_module(f"cuzk.{name}")
-    except ImportError as error:
-        raise DeviceError(
-            f"the compiled kernels cuzk.{name} are missing or do not load ({error}); "
-            "install the package with `pip install .` on a machine with a C++17 compiler"
-        ) from error
 
 
 @functools.cache

@@ -50,7 +50,7 @@ def _declared(root: Path, *extras: str) -> set[str]:
 
 def test_libraries_are_declared(python_files: list[Path], root: Path) -> None:
     allowed = {
-        "cuzk": _declared(root, "plots", "cuda12", "engine") | {"cuda", "cupy_backends"},
+        "cuzk": _declared(root, "plots", "cuda12", "engine", "ray") | {"cuda", "cupy_backends"},
         "oracles": _declared(root, "oracles"),
         "fuzz": _declared(root, "fuzz", "oracles", "ray") | {"pytest"},
     }

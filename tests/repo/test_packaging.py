@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from cuzk.native import how_to_get
+
 
 @pytest.fixture(scope="module")
 def project(root: Path) -> dict[str, Any]:
@@ -63,3 +65,11 @@ def test_the_readme_says_first_what_this_is_and_is_not(root: Path) -> None:
 def test_the_license_is_apache(project: dict[str, Any], root: Path) -> None:
     assert project["project"]["license"] == "Apache-2.0"
     assert "Apache License" in (root / "LICENSE").read_text(encoding="utf-8").split("\n\n")[0]
+
+
+def test_sources_that_shadow_the_installed_package_are_named(tmp_path: Path) -> None:
+    """Python run in a checkout finds `cuzk` there, without what an install compiled."""
+    package = tmp_path / "cuzk"
+    assert "pip install ." in how_to_get(package)
+    (tmp_path / "pyproject.toml").touch()
+    assert "python -P" in how_to_get(package)
