@@ -32,7 +32,7 @@ EXAMPLES = epilog(
 def daemon(
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="TOML file; the other options come before it."),
+        typer.Option("--config", metavar="FILE", help="TOML file with settings; what the other options say counts more."),
     ] = None,
     listen: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service.")
@@ -75,7 +75,7 @@ def daemon(
         _check_keys(settings)
         asyncio.run(run_daemon(settings, worker_configs(settings, _devices(settings)), ready))
         return
-    _require("ray", "ray")
+    _require("ray", "ray", "ray")
     from cuzk.engine.ray_workers import RayCluster
 
     cluster = RayCluster(ray)
@@ -98,17 +98,19 @@ def _check_keys(settings: DaemonConfig) -> None:
 
 def require_engine_libraries() -> None:
     """Say which package of the extra ``engine`` is missing before anything starts."""
-    for package in ("google.protobuf", "grpc", "prometheus_client"):
-        _require(package, "engine")
+    for module, package in (
+        ("google.protobuf", "protobuf"), ("grpc", "grpcio"), ("prometheus_client", "prometheus-client")
+    ):  # fmt: skip
+        _require(module, package, "engine")
 
 
-def _require(package: str, extra: str) -> None:
+def _require(module: str, package: str, extra: str) -> None:
     try:
-        importlib.import_module(package)
+        importlib.import_module(module)
     except ImportError as error:
         raise CuzkError(
-            f"the daemon and its clients need a package that is not installed: {error.name}",
-            remedy=f"pip install 'cuzk[{extra}]'",
+            f"the daemon and its clients need {package}, which is not installed or does not load ({error})",
+            remedy=f"pip install 'cuzk[{extra}]', in a checkout '.[{extra}]'",
         ) from None
 
 
