@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from cuzk.engine.board import JobBoard
 from cuzk.engine.config import DaemonConfig
@@ -31,6 +30,7 @@ from cuzk.engine.messages import (
     Prove,
     Proved,
     Ready,
+    Stage,
 )
 from cuzk.engine.placement import Placement
 from cuzk.engine.pool import Launch, WorkerHandle
@@ -44,10 +44,6 @@ __all__ = ["Engine"]
 _LOG = logging.getLogger("cuzk.engine")
 
 _SWEEP_S = 1.0
-
-
-def _write_nothing(_: dict[str, Any]) -> None:
-    """Where no log of decisions is kept."""
 
 
 class Engine:
@@ -78,7 +74,7 @@ class Engine:
             Limits(queue.max_jobs, queue.max_payload_bytes),
             ageing_s=queue.ageing_s,
             by_partition=config.pipeline.by_partition,
-            write=self._log or _write_nothing,
+            write=self._log or (lambda _: None),
         )
         self._started = clock()
         self.is_draining = False
@@ -222,6 +218,9 @@ class Engine:
     # What workers say
 
     def _on_message(self, worker: WorkerHandle, message: FromWorker) -> None:
+        if isinstance(message, Stage):
+            self.schedule.entered(worker.state.index, message.task, message.stage)
+            return
         if isinstance(message, Proved):
             self._answered(worker, message.number, message.task)
             self._proved(worker, message)
@@ -234,9 +233,9 @@ class Engine:
             self.keys.preload_unasked(worker, self.config.keys.preload)
         self._dispatch()
 
-    @staticmethod
-    def _answered(worker: WorkerHandle, number: int, task: Task) -> None:
+    def _answered(self, worker: WorkerHandle, number: int, task: Task) -> None:
         """One partition of an order is off the worker's hands."""
+        self.schedule.entered(worker.state.index, task, "over")
         order = worker.state.orders.get(number)
         if order is not None:
             left = tuple(other for other in order.tasks if other != task)

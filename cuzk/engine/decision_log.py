@@ -66,6 +66,10 @@ class LoggedSchedule(Schedule):
             )  # fmt: skip
         return batch
 
+    def entered(self, worker: int, task: Task, stage: str) -> None:
+        """A partition is at a stage now; "over" is none. No decision depends on it."""
+        self._log({"do": "stage", "worker": worker, "task": _text(task), "stage": stage})
+
     def put_back(self, task: Task) -> None:
         """As of Schedule."""
         self._log({"do": "put_back", "task": _text(task)})

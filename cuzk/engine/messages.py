@@ -134,7 +134,7 @@ class Stage:
 
     Args:
         task: Which.
-        stage: key_load, synthesis, gpu, finish.
+        stage: synthesis, gpu, finish, or "ready" for the next of them.
     """
 
     task: Task

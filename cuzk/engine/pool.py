@@ -129,7 +129,11 @@ class WorkerState:
     def culprit(self) -> tuple[str, int] | None:
         """The partition that a stalled worker is at: the one that is farthest, and of such the oldest."""
         ranks = {"finish": 0, "gpu": 1}
-        at = [(ranks.get(stage, 2), since, task) for task, (stage, since) in self.stages.items()]
+        at = [
+            (ranks.get(stage, 2), since, task)
+            for task, (stage, since) in self.stages.items()
+            if stage != "ready"
+        ]
         return min(at)[2] if at else None
 
     def has_key(self, circuit: str) -> bool:

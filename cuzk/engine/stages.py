@@ -203,6 +203,8 @@ class Pipeline:
             if last:
                 self._deliver(flow)
             else:
+                for task in sorted(flow.wanted):
+                    self._tell(Stage(task, "ready"))
                 self._queues[index + 1].put(flow.order.rank, flow)
 
     def _advance(self, flow: Flow, names: Sequence[str]) -> bool:
