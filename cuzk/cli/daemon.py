@@ -32,7 +32,9 @@ EXAMPLES = epilog(
 def daemon(
     config: Annotated[
         Path | None,
-        typer.Option("--config", metavar="FILE", help="TOML file with settings; what the other options say counts more."),
+        typer.Option(
+            "--config", metavar="FILE", help="TOML file of settings; the other options override it."
+        ),
     ] = None,
     listen: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service.")
