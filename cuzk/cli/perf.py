@@ -53,6 +53,10 @@ _TierOption = Annotated[
         help="T0 (compiled kernels), T1 (counts), T1h (instructions, under valgrind); T0 and T1 by default.",
     ),
 ]
+_ArchOption = Annotated[
+    list[str] | None,
+    typer.Option("--arch", help="T0: compute capability without the dot; 90 and 120 by default."),
+]
 _ReasonOption = Annotated[str, typer.Option("--reason", help="Why the figures move; stored with them.")]
 _FromOption = Annotated[
     list[Path] | None,
@@ -68,11 +72,15 @@ _FOLDER = Path("perf_baselines")
 def perf_check(
     baselines: _BaselinesOption = _FOLDER,
     tier: _TierOption = None,
+    arch: _ArchOption = None,
     source: _FromOption = None,
     environment: _EnvironmentOption = None,
     allow_absent: Annotated[
         list[str] | None, typer.Option("--allow-absent", help="A tier that may be missing on this machine.")
     ] = None,
+    compile_all: Annotated[
+        bool, typer.Option("--compile-all", help="T0: compile modules too whose sources the ledger knows.")
+    ] = False,
     show_all: Annotated[bool, typer.Option("--all", help="Show the figures that did not move too.")] = False,
     junit: Annotated[Path | None, typer.Option("--junit", help="Also write a JUnit file.")] = None,
     markdown_file: Annotated[Path | None, typer.Option("--markdown", help="Also write Markdown.")] = None,
@@ -83,7 +91,7 @@ def perf_check(
     from cuzk.perf.verdicts import exit_code, markdown, to_json, to_junit
 
     ledger = Ledger(baselines)
-    figures, absent = _figures(tier, source, environment, "", baselines)
+    figures, absent = _figures(tier, arch, source, environment, "", baselines, compile_all)
     answers = _judge(ledger, figures, absent, allow_absent or [])
     if not source and any(row.tier == "T1h" for row in answers.moved):
         answers = _judge(ledger, _counted_again(ledger, figures), absent, allow_absent or [])
@@ -185,6 +193,7 @@ def perf_record(
     reason: _ReasonOption,
     baselines: _BaselinesOption = _FOLDER,
     tier: _TierOption = None,
+    arch: _ArchOption = None,
     source: _FromOption = None,
     environment: _EnvironmentOption = None,
 ) -> int:
@@ -193,7 +202,7 @@ def perf_record(
     from cuzk.perf.baseline import PORTABLE_TIERS
 
     ledger = Ledger(baselines)
-    figures, absent = _figures(tier, source, environment, _checked(reason), baselines)
+    figures, absent = _figures(tier, arch, source, environment, _checked(reason), baselines)
     _refuse_absent(absent)
     left = 0
     for now in figures:
@@ -203,11 +212,15 @@ def perf_record(
         stored = ledger.find(now)
         rows = compare(stored, now, ledger.tolerances)
         new = {(row.subject, row.metric) for row in rows if row.verdict is Verdict.NEW}
-        left += sum(row.verdict not in (Verdict.NEW, Verdict.SAME) for row in rows)
+        moved = sum(row.verdict not in (Verdict.NEW, Verdict.SAME) for row in rows)
+        left += moved
+        # Figures that stay are of the sources that they came from: no later check may take them for these ones'.
+        sources = stored.sources if moved else now.sources
         if now.tier not in PORTABLE_TIERS:
             ledger.add_record(now)
-        if new:
-            note(f"wrote {ledger.store(_merged(stored, now, new))}: {len(new)} new figures")
+        if new or sources != stored.sources:
+            kept = dataclasses.replace(_merged(stored, now, new), sources=sources)
+            note(f"wrote {ledger.store(kept)}: {len(new)} new figures")
     if left:
         note(f"{left} figures moved and stay as stored: cuzk perf accept --reason WHY moves them")
     return int(left > 0)
@@ -217,6 +230,7 @@ def perf_accept(
     reason: _ReasonOption,
     baselines: _BaselinesOption = _FOLDER,
     tier: _TierOption = None,
+    arch: _ArchOption = None,
     source: _FromOption = None,
     environment: _EnvironmentOption = None,
     toolchain: Annotated[
@@ -231,7 +245,7 @@ def perf_accept(
     from cuzk.perf.gate import check_comparable
 
     ledger = Ledger(baselines)
-    figures, absent = _figures(tier, source, environment, _checked(reason), baselines)
+    figures, absent = _figures(tier, arch, source, environment, _checked(reason), baselines)
     _refuse_absent(absent)
     for now in figures:
         path = baselines / now.file_name
@@ -239,7 +253,10 @@ def perf_accept(
             stored = ledger.find(now)
             if not toolchain:
                 check_comparable(stored, now)
-            same = all(getattr(stored, f) == getattr(now, f) for f in ("figures", "measured", "environment"))
+            same = all(
+                getattr(stored, f) == getattr(now, f)
+                for f in ("figures", "measured", "environment", "sources")
+            )
             if same:
                 note(f"{path}: nothing moved")
                 continue
@@ -261,16 +278,18 @@ def _merged(stored: Baseline, now: Baseline, new: set[tuple[str, str]]) -> Basel
 
 def _figures(
     tier: list[str] | None,
+    arch: list[str] | None,
     source: list[Path] | None,
     environment: list[str] | None,
     reason: str,
     baselines: Path,
+    compile_all: bool = False,
 ) -> tuple[list[Baseline], list[Absent]]:
     """From files where some are named, else measured."""
-    from cuzk.cli.perf_gather import gather, origin, wanted_tiers
+    from cuzk.cli.perf_gather import ARCHS, gather, origin, wanted_tiers
 
     if not source:
-        return gather(wanted_tiers(tier), reason, baselines)
+        return gather(wanted_tiers(tier), reason, baselines, tuple(arch or ARCHS), compile_all=compile_all)
     from cuzk.cli.perf_files import read_results
 
     return read_results(source, environment or [], reason, origin(baselines)), []

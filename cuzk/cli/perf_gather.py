@@ -14,10 +14,10 @@ from cuzk.perf.verdicts import Absent
 if TYPE_CHECKING:
     from cuzk.perf import Baseline
 
-__all__ = ["DEFAULT_TIERS", "MEASURED_HERE", "Origin", "gather", "origin", "wanted_tiers"]
+__all__ = ["ARCHS", "DEFAULT_TIERS", "MEASURED_HERE", "Origin", "gather", "origin", "wanted_tiers"]
 
-#: Architectures whose static figures are kept; the others of a nightly run are not in the ledger.
-_ARCHS = ("90", "120")
+#: Architectures whose static figures are kept and checked where none is named.
+ARCHS = ("90", "120")
 #: What is measured where nobody names a tier: exact on every machine.
 DEFAULT_TIERS = ("T0", "T1")
 #: What a machine without a GPU can measure.
@@ -109,7 +109,7 @@ def gather(
     tiers: list[str],
     reason: str,
     folder: Path,
-    archs: tuple[str, ...] = _ARCHS,
+    archs: tuple[str, ...] = ARCHS,
     *,
     compile_all: bool = False,
 ) -> tuple[list[Baseline], list[Absent]]:

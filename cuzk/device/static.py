@@ -1,14 +1,17 @@
-"""What each GPU kernel compiles to: registers, stack, spills, shared memory, instructions.  Needs NVRTC, no GPU."""
+"""What each GPU kernel compiles to: registers, stack, spills, shared memory, occupancy, instructions.
+
+Needs NVRTC, no GPU.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
 
-from cuzk.device import builder, sass
+from cuzk.device import builder, occupancy, sass
 from cuzk.errors import InternalError
 
-__all__ = ["STATIC_MODULES", "compiler_environment", "parse_log", "static_figures"]
+__all__ = ["STATIC_MODULES", "compiler_environment", "module_of", "parse_log", "static_figures"]
 
 #: Modules whose figures are kept: those of the two real curves.  The toy curve's differ in limb count alone.
 STATIC_MODULES = tuple(module for module in builder.MODULES if module[0] != "toy")
@@ -58,6 +61,20 @@ def parse_log(log: str) -> dict[str, dict[str, int]]:
     return figures
 
 
+def module_of(kernel: str) -> str:
+    """Name of the module that holds a kernel, such as "bn254_g1"."""
+    if kernel.startswith("field_op_"):  # of fields, not of curves
+        return "any_fields"
+    return "_".join(kernel.split("_")[-3:] if "_bls12_381_" in kernel else kernel.split("_")[-2:])
+
+
+def _block_sizes() -> dict[str, int]:
+    """Kernel -> threads of its largest block, from the list that every target is built from."""
+    from cuzk.device.host import EmuDevice
+
+    return {name: spec.max_threads for name, spec in EmuDevice().kernels.items()}
+
+
 def static_figures(
     arch: str,
     modules: Iterable[tuple[str, str]] = STATIC_MODULES,
@@ -66,7 +83,8 @@ def static_figures(
 ) -> dict[str, dict[str, int]]:
     """Compile modules for an architecture (or take them from the cache) and read their figures.
 
-    These are what parse_log() finds, and the instructions of each class (sass.py).
+    These are what parse_log() finds, the warps that one multiprocessor holds in blocks of the kernel's largest size
+    (occupancy.py), and the instructions of each class (sass.py).
 
     Args:
         arch: Compute capability without the dot, such as "90".
@@ -77,10 +95,12 @@ def static_figures(
         CompileError: NVRTC is missing, or a module does not compile.
     """
     figures: dict[str, dict[str, int]] = {}
+    sm, threads = occupancy.sm_of(arch), _block_sizes()
     for module in builder.build_all(arch, modules, progress=progress):
         code = sass.count_instructions(module.cubin, arch)
         for kernel, said in parse_log(module.log).items():
             if kernel not in code:
                 raise InternalError(f"the cubin of {module.curve}_{module.family} holds no code of {kernel}")
-            figures[kernel] = said | code[kernel]
+            warps = occupancy.resident_warps(sm, said["registers"], said["shared_bytes"], threads[kernel])
+            figures[kernel] = said | code[kernel] | {"occupancy_warps": warps}
     return dict(sorted(figures.items()))

@@ -56,6 +56,7 @@ class Baseline:
         date: Day of the measurement, as 2026-11-30.
         sequence: Position in the history: the number of commits up to that one.
         load: Shape of the work, such as its log2 size.
+        sources: Part of the workload -> digest of the text that its figures follow from, where they follow from it.
     """
 
     tier: str
@@ -68,6 +69,7 @@ class Baseline:
     date: str = "2026-01-01"
     sequence: int = 0
     load: Mapping[str, str | int] = field(default_factory=dict)
+    sources: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def folder(self) -> str:
@@ -122,7 +124,7 @@ def read_baseline(path: Path, *, is_record: bool = False) -> Baseline:
     checked = Baseline(
         tier=_text(raw, "tier", path),
         workload=_text(raw, "workload", path),
-        environment=_environment(raw, path),
+        environment=_texts(raw, "environment", path, needed=True),
         figures=_figures(raw, path),
         reason=_text(raw, "reason", path),
         measured=_measured(raw, path),
@@ -130,6 +132,7 @@ def read_baseline(path: Path, *, is_record: bool = False) -> Baseline:
         date=_text(raw, "date", path),
         sequence=_sequence(raw, path),
         load=_load(raw, path),
+        sources=_texts(raw, "sources", path),
     )
     _check_origin(checked, path)
     if checked.tier not in TIERS:
@@ -174,10 +177,10 @@ def _sequence(raw: dict[str, Any], path: Path) -> int:
     return value
 
 
-def _environment(raw: dict[str, Any], path: Path) -> dict[str, str]:
-    value = raw.get("environment")
+def _texts(raw: dict[str, Any], name: str, path: Path, *, needed: bool = False) -> dict[str, str]:
+    value = raw.get(name, None if needed else {})
     if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
-        raise FormatError("environment is missing or not a table of texts", path=path)
+        raise FormatError(f"{name} is missing or not a table of texts", path=path)
     return value
 
 
@@ -234,6 +237,8 @@ def write_baseline(folder: Path, baseline: Baseline, name: str | None = None) ->
         "environment": dict(baseline.environment), "reason": baseline.reason, "commit": baseline.commit,
         "date": baseline.date, "sequence": baseline.sequence, "load": dict(baseline.load),
     }  # fmt: skip
+    if baseline.sources:
+        head["sources"] = dict(sorted(baseline.sources.items()))
     exact = {s: dict(sorted(metrics.items())) for s, metrics in sorted(baseline.figures.items())}
     text = json.dumps(head, indent=1)[:-2] + ',\n "figures": ' + _lines(exact)
     if baseline.measured:
