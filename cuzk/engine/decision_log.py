@@ -15,7 +15,7 @@ from cuzk.engine.jobs import Priority, Task
 from cuzk.engine.schedule import Batch, Limits, Schedule
 from cuzk.errors import FormatError
 
-__all__ = ["DecisionFile", "LoggedSchedule", "replay"]
+__all__ = ["DecisionFile", "LoggedSchedule", "Write", "replay"]
 
 #: Of one file; then it is moved aside once, and a new one begun.
 _MOST_BYTES = 64 << 20

@@ -81,7 +81,6 @@ def _tool(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     why_not.cache_clear()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="valgrind is for Linux")
 def test_a_broken_valgrind_is_absent_and_a_broken_count_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
