@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import combinations
+from typing import Any
 
 from cuzk.ab.compare import first_difference
 from cuzk.ab.forms import with_common_forms
@@ -158,6 +159,23 @@ class Campaign:
             row.without = measure(self._runner(rest), complete, pairs=self.pairs, clock=self.clock)[0]
         if with_pairs:
             self._pair_effects(base)
+
+    def facts(self) -> dict[str, Any]:
+        """Everything that was found out, for a JSON file."""
+        rows = [
+            {
+                "variant": row.candidate.text, "forecast": row.forecast, "bits": row.bits, "verdict": row.verdict,
+                "alone": row.alone and asdict(row.alone), "without": row.without and asdict(row.without),
+                "pair": row.pair, "finding": row.finding and row.finding.lines(), "impossible": row.impossible,
+                "beside": dict(row.beside),
+            }
+            for row in self.rows
+        ]  # fmt: skip
+        return {
+            "workload": self.workload.name, "circuits": len(self.workload.witnesses), "device": self.device,
+            "pairs": self.pairs, "clock": self.clock, "all_on": self.all_on,
+            "together": self.together and asdict(self.together), "rows": rows,
+        }  # fmt: skip
 
     def _runner(self, variants: Mapping[str, str]) -> LocalRunner:
         return LocalRunner(self.workload, Setting(dict(variants), self.device), self.opener)

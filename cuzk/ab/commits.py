@@ -229,7 +229,7 @@ class CommitRunner:
         )
         self._folder = tempfile.TemporaryDirectory(prefix="cuzk-ab-")
         request = _save(workload, Path(self._folder.name)) | {
-            "variants": dict(setting.variants), "device": setting.device, "circuits": len(workload.witnesses),
+            "variants": dict(setting.variants), "device": setting.device,
         }  # fmt: skip
         environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(
@@ -282,10 +282,14 @@ class CommitRunner:
 def _save(workload: Workload, folder: Path) -> dict[str, Any]:
     from cuzk.formats import save_cuzk_key, save_witness
 
-    key, witness = folder / "workload.cuzk", folder / "workload.wtns"
+    key = folder / "workload.cuzk"
     save_cuzk_key(key, workload.key)
-    save_witness(witness, workload.witnesses[0])
-    return {"do": "open", "key": str(key), "witness": str(witness)}
+    files: dict[int, str] = {}  # a batch of one witness is one file
+    for i, witness in enumerate(workload.witnesses):
+        if id(witness) not in files:
+            files[id(witness)] = str(folder / f"workload-{i}.wtns")
+            save_witness(Path(files[id(witness)]), witness)
+    return {"do": "open", "key": str(key), "witnesses": [files[id(one)] for one in workload.witnesses]}
 
 
 def _end(process: subprocess.Popen[str], folder: tempfile.TemporaryDirectory[str]) -> None:

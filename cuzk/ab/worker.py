@@ -32,7 +32,7 @@ class _Worker:
             sys.stderr.write(f"that commit shows no intermediates ({type(error).__name__})\n")
         self.device = get_device(request["device"])
         key = load_key(request["key"])
-        self.witnesses = [load_witness(request["witness"])] * request["circuits"]
+        self.witnesses = [load_witness(path) for path in request["witnesses"]]
         self.prover = Prover(key, self.device, variants=request["variants"], recorder=recorder)
 
     def receive(self, event: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -70,15 +69,17 @@ def open_workload(
         )
     files = {role: path for role, path in (("key", key), ("witness", witness)) if path is not None}
     if match := _GENERATED.fullmatch(name):
-        circuit, found = _mixed(match)
+        circuit, one = _mixed(match)
+        found = [one] * circuits
     elif is_circuit_name(name):
-        circuit, found = _built_in(name)
+        circuit, found = _built_in(name, circuits if witness is None else 0)
     else:
-        circuit, found = _from_file(Path(name), witness)
+        circuit, one = _from_file(Path(name), witness)
+        found = [one] * circuits
         files["circuit"] = Path(name)
     if witness is not None:
-        found = load_witness(witness)
-    return Workload(name, circuit, _key(circuit, key, device), [found] * circuits, files)
+        found = [load_witness(witness)] * circuits
+    return Workload(name, circuit, _key(circuit, key, device), found, files)
 
 
 def _mixed(match: re.Match[str]) -> tuple[R1CS, Witness]:
@@ -95,18 +96,20 @@ def _mixed(match: re.Match[str]) -> tuple[R1CS, Witness]:
     return mixed_circuit(get_curve(match[3] or "bls12_381"), rows)
 
 
-def _built_in(name: str) -> tuple[R1CS, Witness]:
-    """A built-in circuit with a witness whose free values are seeded bits."""
+def _built_in(name: str, circuits: int) -> tuple[R1CS, list[Witness]]:
+    """A built-in circuit, and a witness for each circuit of the call from its own invented values."""
     from cuzk.circuits.catalogue import build_circuit, find_circuit
     from cuzk.synthesis import ConstraintSystem
 
     circuit = find_circuit(name)
     curve = get_curve(circuit.curve)
-    source = random.Random(_SEED)
-    cs = ConstraintSystem(curve, hints=iter(lambda: source.getrandbits(1), None))
-    circuit.record(cs)
-    # Not cs.witness(), which wants as many hints as it takes: these never end.
-    return build_circuit(name), Witness.from_ints(curve, [*(cs.inputs or []), *(cs.aux or [])])
+    found = []
+    for i in range(circuits):
+        file = circuit.synthetic(f"{_SEED}-{i}".encode())
+        cs = ConstraintSystem(curve, hints=circuit.hints(file, name, 0))
+        circuit.record(cs)
+        found.append(cs.witness())
+    return build_circuit(name), found
 
 
 def _from_file(path: Path, witness: Path | None) -> tuple[R1CS, Witness]:

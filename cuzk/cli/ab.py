@@ -274,44 +274,31 @@ def _campaign(
             settings = Setting({}, device), Setting({row.candidate.variant: row.candidate.value}, device)
             note(f"{row.candidate.text}: {save_case(cases, workload, settings, row.finding)[1]}")
     if as_json:
-        print_json(_campaign_json(campaign, left_out))
+        print_json(campaign.facts() | {"left_out": left_out})
     else:
         _print_campaign(campaign, left_out)
     return 1 if any(row.bits != "same" for row in campaign.rows) else 0
-
-
-def _campaign_json(campaign: Campaign, left_out: dict[str, str]) -> dict[str, Any]:
-    rows = [
-        {
-            "variant": row.candidate.text, "forecast": row.forecast, "bits": row.bits, "verdict": row.verdict,
-            "alone": row.alone and asdict(row.alone), "without": row.without and asdict(row.without),
-            "pair": row.pair, "finding": row.finding and row.finding.lines(), "impossible": row.impossible,
-            "beside": dict(row.beside),
-        }
-        for row in campaign.rows
-    ]  # fmt: skip
-    together = campaign.together and asdict(campaign.together)
-    return {
-        "workload": campaign.workload.name, "circuits": len(campaign.workload.witnesses), "device": campaign.device,
-        "pairs": campaign.pairs, "clock": campaign.clock, "all_on": campaign.all_on, "together": together,
-        "rows": rows, "left_out": left_out,
-    }  # fmt: skip
 
 
 def _print_campaign(campaign: Campaign, left_out: dict[str, str]) -> None:
     made = table(
         f"{campaign.workload.name} x {len(campaign.workload.witnesses)} on {campaign.device}, {campaign.pairs} "
         f"pairs, {campaign.clock} clock; ratios to the defaults, below 1 is faster",
-        "variant", "bits", ">alone", ">interval", ">in all-on", ">pair effect", "verdict", "forecast",
+        "variant", "bits", ">alone", ">95% interval", ">with the rest on", ">strongest pair", "verdict", "forecast",
     )  # fmt: skip
     for row in campaign.rows:
         made.add_row(
             row.candidate.text + "".join(f" with {k}={v}" for k, v in row.beside.items()),
             row.impossible or row.bits, _ratio(row.alone),
             "" if row.alone is None else f"{row.alone.low:.3f}-{row.alone.high:.3f}", _ratio(row.without),
-            "" if row.pair is None else f"{row.pair[1]:.3f} with {row.pair[0]}", row.verdict, row.forecast,
+            "" if row.pair is None else f"{row.pair[0]}: {row.pair[1]:.3f}", row.verdict, row.forecast,
         )  # fmt: skip
     print_table(made)
+    print(
+        "alone: over the defaults. With the rest on: all on over all on without it, so below 1 it still helps there. "
+        "Strongest pair: the time with both values over what their product alone would be; 1 means they do not touch "
+        "each other. It has no interval."
+    )
     if campaign.together is not None:
         total = campaign.together
         print(

@@ -18,7 +18,7 @@ import pytest
 from cuzk_fuzz.planted import plant
 
 import cuzk
-from cuzk.ab import Setting, Trace, first_difference, open_workload
+from cuzk.ab import LocalRunner, Setting, Trace, first_difference, open_workload
 from cuzk.ab.campaign import Campaign, Candidate, candidates
 from cuzk.ab.case import load_case
 from cuzk.ab.compare import compare_bits
@@ -178,7 +178,11 @@ def test_a_damaged_case_is_named(tmp_path: Path) -> None:
 
 def test_built_in_circuits_come_with_a_witness_and_circuits_multiply() -> None:
     load = open_workload("poseidon:2", get_device("cpu"), circuits=3)
-    assert len(load.witnesses) == 3
+    assert len({tuple(witness.to_ints()) for witness in load.witnesses}) == 3, "each circuit has its own"
+    proven = open_workload("por:poseidon:2-0-0:4:public", get_device("cpu"))
+    assert LocalRunner(proven, Setting()).trace().error is None, (
+        "circuits that assert something are satisfied"
+    )
     assert load.key.num_constraints > 200
     done = command(
         "ab", "default", "M2=none", "--workload", "poseidon:2", "--circuits", "2", "--bits-only", "--json"

@@ -24,7 +24,7 @@ from typing import Any
 
 from tests.device import gpu
 from tests.device.plugin import passed
-from tests.device.results import ROOT, tree_digest, write_json
+from tests.device.results import ROOT, UNFINISHED, tree_digest, write_json
 
 #: Exit codes of pytest that are no failure: all passed, and nothing left to run.
 _PYTEST_FINE = (0, 5)
@@ -78,7 +78,10 @@ PARTS = (
     Part("porep-32gib", f"-m tests.device.ladder --circuits porep:32GiB {_SCRIPT}", 520, 410),
     Part("startup", "-m tests.device.startup --json RESULT", 120, 40),
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),
+    Part("proofs-ladder", f"-m tests.device.proofs --logs 20,21,23 {_SCRIPT}", 400, 60),
     Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 150),
+    Part("ledger", f"-m tests.device.ledger --log 20 {_SCRIPT}", 500, 90),
+    Part("ledger-22", f"-m tests.device.ledger --log 22 --planted 12 --same 20 {_SCRIPT}", 500, 120),
     Part("proofs-dense", f"-m tests.device.proofs --logs 22,24 --dense {_SCRIPT}", 400, 60),
     Part("proofs-bn254", f"-m tests.device.proofs --logs 20,22 --curve bn254 {_SCRIPT}", 300, 60),
     Part(
@@ -86,6 +89,9 @@ PARTS = (
         "-m tests.variants.covering --device cuda --curve bls12_381 --log 12 --json RESULT --budget-s SECONDS",
         500,
         120,
+    ),
+    Part(
+        "campaign", "-m tests.ab.study --device cuda --circuits 4 --json RESULT --budget-s SECONDS", 520, 120
     ),
     Part("streaming", "-m tests.device.streaming --log 24 --limit 4GiB --json RESULT", 300, 150),
     Part(
@@ -117,6 +123,8 @@ def run(part: Part, state: Path, seconds: float) -> dict[str, Any]:
         try:
             code = process.wait(timeout=seconds)
             outcome = "passed" if code == 0 or (part.is_pytest and code in _PYTEST_FINE) else "failed"
+            if code == UNFINISHED and not part.is_pytest:
+                outcome = "unfinished"
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)  # with the workers and tools under it
             code, outcome = process.wait(), "unfinished"
