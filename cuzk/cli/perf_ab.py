@@ -8,12 +8,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from cuzk.errors import CuzkError, InputError
 from cuzk.perf.pairs import Answer, PairLimits, abba, decide
 
-__all__ = ["ROOT", "Worker", "build_tree", "judge_phases", "paired_sampler"]
+__all__ = ["ROOT", "Sampler", "Worker", "build_tree", "judge_phases", "paired_sampler"]
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A phase shorter than this, in one proof, is left to operation counts.
@@ -23,6 +23,17 @@ _SAMPLE_MS = 5.0
 _MOST_PROOFS = 10
 #: Phases that hold others: their parts say more.
 _WHOLE = ("key_load",)
+
+
+class Sampler(Protocol):
+    """Something that proves on request."""
+
+    @property
+    def ready(self) -> dict[str, float]:
+        """Phase -> milliseconds of one proof."""
+
+    def sample(self, proofs: int) -> dict[str, float]:
+        """Phase -> milliseconds of so many proofs."""
 
 
 class Worker:
@@ -68,7 +79,7 @@ class Worker:
 
 
 def paired_sampler(
-    a: Worker, b: Worker, twin: Worker, proofs: int
+    a: Sampler, b: Sampler, twin: Sampler, proofs: int
 ) -> Callable[[str, int], list[dict[str, list[float]]]]:
     """Samples of every phase by turns.
 
@@ -93,10 +104,20 @@ def paired_sampler(
     return take
 
 
-def judge_phases(a: Worker, b: Worker, twin: Worker, limits: PairLimits, pairs: int) -> dict[str, Answer]:
+def judge_phases(
+    a: Sampler, b: Sampler, twin: Sampler, limits: PairLimits, pairs: int, *, sample_ms: float = _SAMPLE_MS
+) -> dict[str, Answer]:
     """Compare every phase of at least _LEAST_MS.
 
     All phases of a proof share its samples; a phase that needs more of them takes more proofs.
+
+    Args:
+        a: The baseline.
+        b: What is judged.
+        twin: The baseline once more.
+        limits: As in decide().
+        pairs: Of each step.
+        sample_ms: A sample is as many proofs as the shortest phase needs to last so long.
 
     Raises:
         InputError: A phase that one build has and the other has not: renamed, gone or new.
@@ -111,7 +132,7 @@ def judge_phases(a: Worker, b: Worker, twin: Worker, limits: PairLimits, pairs: 
     if not phases:
         raise InputError(f"no phase takes {_LEAST_MS} ms", remedy="take a larger workload: --size")
     shortest = min(a.ready[phase] for phase in phases)
-    proofs = min(_MOST_PROOFS, max(1, round(_SAMPLE_MS / shortest)))
+    proofs = min(_MOST_PROOFS, max(1, round(sample_ms / shortest)))
     take, cache = paired_sampler(a, b, twin, proofs), {}
     answers = {}
     for phase in phases:

@@ -102,7 +102,7 @@ def event_ms(device: Any, run: Callable[[], Any]) -> float:
     return float(cp.cuda.get_elapsed_time(start, end))
 
 
-def measure(device: Any, run: Callable[[], Any], repeats: int = 7, inner: int = 1) -> dict[str, float]:
+def measure(device: Any, run: Callable[[], Any], repeats: int = 7, inner: int = 1) -> dict[str, Any]:
     """Median and spread of run() / inner, milliseconds, after one warm-up."""
     run()
     device.synchronize()
@@ -111,7 +111,7 @@ def measure(device: Any, run: Callable[[], Any], repeats: int = 7, inner: int = 
     return spread(samples)
 
 
-def measure_graph(device: Any, run: Callable[[], Any], inner: int, repeats: int = 7) -> dict[str, float]:
+def measure_graph(device: Any, run: Callable[[], Any], inner: int, repeats: int = 7) -> dict[str, Any]:
     """As measure(), of a captured graph of `inner` runs: no launch waits for Python."""
     stream = stream_of(device)
     run()
@@ -124,13 +124,14 @@ def measure_graph(device: Any, run: Callable[[], Any], inner: int, repeats: int 
         return measure(device, lambda: graph.launch(stream), repeats, inner)
 
 
-def spread(samples: list[float]) -> dict[str, float]:
-    """Median, least and most of some milliseconds."""
+def spread(samples: list[float]) -> dict[str, Any]:
+    """Median, least and most of some milliseconds, and themselves."""
     return {
         "median_ms": statistics.median(samples),
         "min_ms": min(samples),
         "max_ms": max(samples),
         "repeats": len(samples),
+        "samples_ms": samples,
     }
 
 

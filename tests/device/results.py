@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+#: Exit code of a script that left work for a later call.
+UNFINISHED = 75
 #: What a result depends on: sources of the library, of the harness, and the build's description.
 _SOURCES = ("cuzk", "oracles", "tests", "examples", "CMakeLists.txt", "pyproject.toml")
 _SUFFIXES = {
@@ -51,19 +53,20 @@ class Results:
     def __init__(self, path: Path | None, head: Mapping[str, Any]) -> None:
         self.path = path
         self.data: dict[str, Any] = {**head, "rows": [], "complete": False}
-        self._write()
+        self.write()
 
     def add(self, row: dict[str, Any]) -> None:
         """Append a row."""
         self.data["rows"].append(row)
-        self._write()
+        self.write()
 
     def finish(self) -> None:
         """Mark the run as complete."""
         self.data["complete"] = True
-        self._write()
+        self.write()
 
-    def _write(self) -> None:
+    def write(self) -> None:
+        """Write the object as it is."""
         if self.path is not None:
             write_json(self.path, self.data)
 
