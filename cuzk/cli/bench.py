@@ -7,14 +7,17 @@ import statistics
 import time
 from collections.abc import Callable
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuzk.cli.bench_engine import ENGINE_KINDS, EngineBench, bench_engine
 from cuzk.cli.bench_synth import ACTING, bench_synth
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import DeviceOption, JsonOption, VariantOption, check_device_name, open_device
 from cuzk.cli.output import note, print_json, print_table, table
+from cuzk.cli.paths import check_inputs
 from cuzk.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ EXAMPLES = epilog(
     "cuzk bench ntt --curve bn254 --size 2^10 --repeats 3 --json",
     "cuzk bench prove --size 2^10 --variant M2=none",
     "cuzk bench synth sha256:compression --variant A3=on",
+    "cuzk bench stress winning-post:2KiB --jobs 40 --concurrency 8 --keys keys/ --json",
     note="Wall-clock time from launch to the end of the last kernel, after one run to warm up; copies of the "
     "inputs are not in it. Spread is the distance of the quartiles over the median.",
 )
@@ -42,6 +46,11 @@ class Kind(StrEnum):
     BATCH_ADD = "batch-add"
     SYNTH = "synth"
     PROVE = "prove"
+    SINGLE = "single"
+    BATCH = "batch"
+    STRESS = "stress"
+    SYNTH_ONLY = "synth-only"
+    PRELOAD = "preload"
 
 
 class CurveName(StrEnum):
@@ -65,16 +74,43 @@ _MAX_SIZE = 1 << 26
 _MAX_REPEATS = 1000
 
 
+_KindArgument = Annotated[
+    Kind,
+    typer.Argument(
+        metavar="ntt|msm|field|batch-add|synth|prove|single|batch|stress|synth-only|preload",
+        help="What to time; the last five are jobs of an engine.",
+    ),
+]
+_CircuitArgument = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[CIRCUIT]", show_default=False,
+        help="For synth: a built-in circuit or a .r1cs file. For an engine: whose proofs.",
+    ),
+]  # fmt: skip
+_CallgrindOption = Annotated[
+    bool, typer.Option("--callgrind", help="For synth: count instructions under valgrind instead of timing.")
+]
+_JobsOption = Annotated[int, typer.Option("--jobs", metavar="N", help="For an engine: how many jobs.")]
+_ConcurrencyOption = Annotated[
+    int, typer.Option("--concurrency", metavar="N", help="For stress: clients, each with a job at a time.")
+]
+_AddressOption = Annotated[
+    str | None,
+    typer.Option("--address", metavar="ADDRESS", help="A daemon's; by default an engine in this process."),
+]
+_KeysOption = Annotated[
+    Path | None, typer.Option("--keys", metavar="FOLDER", help="Keys; by default one is made of the circuit.")
+]
+_PayloadOption = Annotated[
+    Path | None,
+    typer.Option("--payload", metavar="FILE", help="Vanilla proof or .wtns; by default one is made."),
+]
+
+
 def bench(
-    kind: Annotated[
-        Kind, typer.Argument(metavar="ntt|msm|field|batch-add|synth|prove", help="What to time.")
-    ],
-    circuit: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[CIRCUIT]", help="For synth: a built-in circuit or a .r1cs file.", show_default=False
-        ),
-    ] = None,
+    kind: _KindArgument,
+    circuit: _CircuitArgument = None,
     size: Annotated[
         list[str] | None,
         typer.Option(
@@ -86,14 +122,21 @@ def bench(
     group: Annotated[GroupName, typer.Option("--group", help="Group, for msm and batch-add.")] = GroupName.G1,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Timed runs.")] = 5,
     variant: VariantOption = None,
-    callgrind: Annotated[
-        bool,
-        typer.Option("--callgrind", help="For synth: count instructions under valgrind instead of timing."),
-    ] = False,
+    callgrind: _CallgrindOption = False,
+    jobs: _JobsOption = 10,
+    concurrency: _ConcurrencyOption = 4,
+    address: _AddressOption = None,
+    keys: _KeysOption = None,
+    payload: _PayloadOption = None,
     as_json: JsonOption = False,
-) -> None:
-    """Time an operation: median and spread of several runs."""
+) -> int:
+    """Time an operation: median and spread of several runs; or put an engine or a daemon under load."""
     check_device_name(device)
+    if kind.value in ENGINE_KINDS:
+        check_inputs({"--payload": payload})
+        where = "cpu" if device == "auto" else device
+        engine = EngineBench(kind.value, circuit, jobs, concurrency, address, keys, payload, where)
+        return bench_engine(engine, as_json=as_json)
     if not 1 <= repeats <= _MAX_REPEATS:
         raise InputError(
             f"{repeats} repeats", where="--repeats", limit=f"1 to {_MAX_REPEATS}",
@@ -108,7 +151,7 @@ def bench(
     chosen = get_curve(curve.value)
     if kind is Kind.SYNTH:
         bench_synth(circuit, sizes, chosen, variants, repeats, callgrind=callgrind, as_json=as_json)
-        return
+        return 0
     if circuit is not None or callgrind:
         raise InputError(
             f"{circuit or '--callgrind'} with bench {kind.value}", remedy="it is for `cuzk bench synth` alone"
@@ -125,6 +168,7 @@ def bench(
         print_json(facts | {"results": results})
     else:
         _print(opened, results)
+    return 0
 
 
 def _parse_size(text: str) -> int:

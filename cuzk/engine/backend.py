@@ -38,7 +38,7 @@ from cuzk.pieces import CompiledCircuit
 from cuzk.telemetry import Recorder
 from cuzk.witness import Hints, Witness
 
-__all__ = ["ProverBackend", "make_backend"]
+__all__ = ["ProverBackend", "assignment_of", "key_bytes", "make_backend"]
 
 #: Of what a device or the host has, the share that proofs and everything else keep for themselves.
 _DEVICE_SHARE, _HOST_SHARE = 0.6, 0.7
@@ -58,6 +58,19 @@ class _Loaded:
     prover: Prover
     mapped: _Mapped
     taken: int
+
+
+def assignment_of(circuit: str, payload: Payload) -> Witness | Hints:
+    """A payload as the prover takes it.
+
+    Raises:
+        InputError: It does not parse, or is of another circuit.
+    """
+    if payload.form is PayloadForm.WITNESS:
+        return load_witness(payload.path)
+    built_in = find_circuit(circuit)
+    values = built_in.hints(payload.path.read_bytes(), "vanilla proof", payload.partition)
+    return Hints.from_ints(get_curve(built_in.curve), values)
 
 
 def key_bytes(key: ProvingKey) -> int:
@@ -167,16 +180,7 @@ class ProverBackend:
     def synthesis(self, order: Prove, check: Callable[[], None]) -> _Work:
         """Read payloads: a witness, or the hints that make one on the device."""
         check()
-        assignments = [self._assignment(order.circuit, payload) for payload in order.payloads]
-        return _Work(assignments)
-
-    @staticmethod
-    def _assignment(circuit: str, payload: Payload) -> Witness | Hints:
-        if payload.form is PayloadForm.WITNESS:
-            return load_witness(payload.path)
-        built_in = find_circuit(circuit)
-        values = built_in.hints(payload.path.read_bytes(), "vanilla proof", payload.partition)
-        return Hints.from_ints(get_curve(built_in.curve), values)
+        return _Work([assignment_of(order.circuit, payload) for payload in order.payloads])
 
     def gpu(self, order: Prove, work: _Work, check: Callable[[], None]) -> _Work:
         """Everything on the device; the key stays held until the proof is finished."""

@@ -1,0 +1,106 @@
+"""`cuzk ab --engine` and `cuzk bench` of an engine: a variant that did not run, or bits that differ unseen, show here."""
+
+from __future__ import annotations
+
+import pytest
+
+from cuzk.ab import engine
+from cuzk.ab.engine import compare_engines, engine_candidates, pipeline_of
+from cuzk.ab.engine_workload import engine_workload
+from cuzk.cli.bench_engine import percentiles
+from cuzk.engine.config import PipelineConfig
+from cuzk.errors import InputError
+from cuzk.variants import ENGINE_VARIANTS
+from tests.cli.support import assert_refused, cuzk
+
+SMALL = "poseidon:2"
+
+
+def test_defaults_of_the_registry_are_those_of_the_configuration() -> None:
+    assert pipeline_of({}) == PipelineConfig()
+    changed = pipeline_of({"P2": "off", "P3": "4", "P6": "off", "P8": "2", "P12": "off"})
+    assert changed == PipelineConfig(
+        overlap=False, batch=4, by_partition=False, workers_per_device=2, split=False
+    )
+    with pytest.raises(InputError, match="no variant of the engine"):
+        pipeline_of({"D4": "8"})
+    with pytest.raises(InputError, match="no value '3'"):
+        pipeline_of({"P3": "3"})
+
+
+def test_every_variant_of_the_engine_is_tried() -> None:
+    tried = engine_candidates()
+    assert {name for name, _ in tried} == set(ENGINE_VARIANTS)
+    assert all(ENGINE_VARIANTS[name].default != value for name, value in tried)
+
+
+def test_every_value_gives_the_same_bits_and_leaves_its_trace() -> None:
+    chosen = [("P2", "off"), ("P3", "2"), ("P6", "off"), ("P8", "2"), ("P12", "off")]
+    with engine_workload(SMALL, 4, 3) as workload:
+        rows = compare_engines(workload, chosen, "cpu", None)
+    assert [(row.variant, row.value) for row in rows] == chosen
+    assert all(row.same for row in rows)
+    assert all(row.left_trace for row in rows), [row.variant for row in rows if not row.left_trace]
+
+
+def test_other_bits_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second engine blinds with another seed: nothing else would tell the proofs apart."""
+    plain, seeds = engine.worker_config, iter(["one", "two"])
+
+    def planted(*arguments: object, blinding: str) -> object:
+        return plain(*arguments, blinding=next(seeds))  # type: ignore[arg-type]
+
+    monkeypatch.setattr(engine, "worker_config", planted)
+    with engine_workload(SMALL, 1, 1) as workload:
+        (row,) = compare_engines(workload, [("P2", "off")], "cpu", None)
+    assert row.verdict == "differs in bits"
+
+
+def test_the_command_prints_one_table() -> None:
+    words = (
+        "ab",
+        "--engine",
+        "P12=off",
+        "--workload",
+        SMALL,
+        "--jobs",
+        "1",
+        "--partitions",
+        "1",
+        "--pairs",
+        "6",
+    )
+    done = cuzk(*words, "--json")
+    assert done.code == 0, done.err
+    (row,) = done.report["rows"]
+    assert (row["variant"], row["value"], row["same"]) == ("P12", "off", True)
+    assert row["total"]["low"] <= row["total"]["ratio"] <= row["total"]["high"]
+    assert_refused(cuzk("ab", "--engine", "P9=off"), 2, "P9 is no variant of the engine")
+
+
+@pytest.mark.parametrize("kind", ["single", "stress", "preload", "synth-only"])
+def test_an_engine_is_put_under_load(kind: str) -> None:
+    done = cuzk("bench", kind, SMALL, "--jobs", "3", "--concurrency", "2", "--json", "--device", "cpu")
+    assert done.code == 0, done.err
+    report = done.report
+    assert (report["what"], report["circuit"], report["jobs"]) == (kind, SMALL, 3)
+    if kind in ("single", "stress"):
+        assert report["proofs"] == 3
+        assert report["latency_ms"]["p50"] <= report["latency_ms"]["max"]
+        assert set(report["stages_ms"]) == {"queue_wait", "synthesis", "gpu", "finish"}
+        assert max(report["memory_bytes"].values()) > 1 << 20
+    if kind == "preload":
+        assert report["freed_bytes"] > 0
+        assert report["load_ms"]["max"] > report["loaded_before_ms"]["p50"]
+
+
+def test_bench_of_an_engine_refuses() -> None:
+    assert_refused(cuzk("bench", "single", "--jobs", "0"), 2, "0 jobs")
+    assert_refused(cuzk("bench", "single", "mycircuit"), 2, "give --payload")
+    assert_refused(cuzk("bench", "synth-only", "--address", "unix:/none"), 2, "leave it out")
+    assert cuzk("bench", "single", SMALL, "--address", "unix:/none", "--jobs", "1").code == 3
+
+
+def test_percentiles() -> None:
+    assert percentiles([]) == {}
+    assert percentiles(list(range(1, 101))) == {"mean": 50.5, "p50": 50, "p90": 90, "p99": 99, "max": 100}
