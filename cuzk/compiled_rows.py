@@ -12,14 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import Curve
 from cuzk.errors import InputError
 from cuzk.pieces import CompiledCircuit, LocalRows
 
-__all__ = ["CompiledRows", "UnwrittenMatrix", "compiled_digest"]
+__all__ = ["CompiledRows", "UnwrittenMatrix", "compiled_digest", "variables_in"]
 
+#: Variables of instances that are marked at a time.
+_VARIABLES_AT_A_TIME = 1 << 22
 _ENTRIES = frozenset({"row_ptr", "col", "coeff", "dictionary"})
 
 
@@ -87,6 +90,27 @@ class UnwrittenMatrix(CsrMatrix):
         if name in _ENTRIES:
             raise self.__dict__["_rows"].no_matrices()
         raise AttributeError(name)
+
+
+def variables_in(circuit: CompiledCircuit, side: int) -> NDArray[np.bool_]:
+    """Which variables stand in a matrix of the circuit, without its binding rows. Shape (num_variables,).
+
+    Cost: a byte per variable and 10 nanoseconds per variable of a piece and instance.
+    """
+    marked = np.zeros(circuit.num_variables, dtype=bool)
+    for piece in circuit.pieces:
+        var, at = np.unique(piece.rows[side].var).astype(np.int64), piece.instances
+        own = var[var >= piece.num_bound] - piece.num_bound + circuit.num_inputs
+        inputs, bound = -2 - var[var < -1], var[(var >= 0) & (var < piece.num_bound)]
+        marked[0] |= len(at) > 0 and bool((var == -1).any())
+        step = max(1, _VARIABLES_AT_A_TIME // max(1, len(var)))
+        for first in range(0, len(at), step):
+            some = slice(first, first + step)
+            marked[at.aux_base[some].astype(np.int64)[:, None] + own] = True
+            marked[at.input_base[some].astype(np.int64)[:, None] + inputs] = True
+            found = at.bindings[some][:, bound].astype(np.int64)
+            marked[np.where(found < 0, -1 - found, found + circuit.num_inputs)] = True
+    return marked
 
 
 def compiled_digest(circuit: CompiledCircuit) -> str:

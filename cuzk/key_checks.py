@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from cuzk.csr import CsrMatrix
+from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import Curve, GroupSpec
 from cuzk.errors import (
     CurveMismatchError,
@@ -42,17 +42,42 @@ def check_shapes(points: Iterator[NamedPoints], counts: dict[str, int]) -> None:
         _check_shape(name, array, (*rows, *group.affine_shape))
 
 
-def query_counts(num_public: int, num_variables: int, log_domain: int, h_form: str) -> dict[str, int]:
-    """How many points each array of a proving key has, for those with more than one."""
+def query_counts(
+    num_public: int, num_variables: int, log_domain: int, h_form: str, num_b: int | None = None
+) -> dict[str, int]:
+    """How many points each array of a proving key has, for those with more than one.
+
+    Args:
+        num_public: Of the key, as the next three.
+        num_variables: ONE included.
+        log_domain: log2 of the rows.
+        h_form: Of the H bases.
+        num_b: Points of the B queries, where those of some variables are left out.
+    """
     n = 1 << log_domain
+    num_b = num_variables if num_b is None else num_b
     return {
         "ic": num_public + 1,
         "a_query": num_variables,
-        "b_g1_query": num_variables,
-        "b_g2_query": num_variables,
+        "b_g1_query": num_b,
+        "b_g2_query": num_b,
         "h_query": n if h_form == "odd_lagrange" else n - 1,
         "l_query": num_variables - num_public - 1,
     }
+
+
+def check_places(places: IntArray, num_variables: int) -> None:
+    """Check that these are numbers of variables, ascending."""
+    if places.dtype != np.uint32 or places.ndim != 1:
+        raise ShapeError(
+            f"b_places has shape {places.shape} and type {places.dtype}", limit="(n,) uint32", remedy=_DAMAGED
+        )
+    if (places[1:] <= places[:-1]).any() or (len(places) and int(places[-1]) >= num_variables):
+        raise RangeError(
+            "b_places do not ascend, or name a variable that there is not",
+            limit=f"{num_variables} variables",
+            remedy=_DAMAGED,
+        )
 
 
 def check_matrices(curve: Curve, num_public: int, log_domain: int, matrices: dict[str, CsrMatrix]) -> None:

@@ -34,6 +34,7 @@ from cuzk.key_checks import (
     PointError,
     check_degenerate,
     check_matrices,
+    check_places,
     check_points,
     check_shapes,
     query_counts,
@@ -71,7 +72,7 @@ class ProvingKey:
         delta_g2: Shape g2.affine_shape.
         ic: Shape (num_public+1, *g1.affine_shape).
         a_query: u_i(tau) per variable. Shape (num_variables, *g1.affine_shape).
-        b_g1_query: v_i(tau) per variable. Shape (num_variables, *g1.affine_shape).
+        b_g1_query: v_i(tau) per variable. Shape (num_variables, *g1.affine_shape), or as many as b_places has.
         b_g2_query: The same in G2. Shape (num_variables, *g2.affine_shape).
         h_query: Shape (n or n-1, *g1.affine_shape), as h_form says.
         l_query: (beta u_i + alpha v_i + w_i)(tau)/delta per private variable.
@@ -80,6 +81,8 @@ class ProvingKey:
         b: Matrix B, as many rows.
         c: Matrix C, as many rows, or None where unknown.
         compiled: The compiled circuit that has the rows, if the key has none: a and b then have a shape alone.
+        b_places: Variables that the points of the B queries belong to; all others have infinity. None: one each.
+            Shape (n,) uint32. Order: ascending.
     """
 
     curve: Curve
@@ -103,6 +106,7 @@ class ProvingKey:
     b: CsrMatrix
     c: CsrMatrix | None = None
     compiled: CompiledRows | None = None
+    b_places: IntArray | None = None
 
     def __post_init__(self) -> None:
         if self.h_form not in H_FORMS:
@@ -128,7 +132,11 @@ class ProvingKey:
                 remedy=_DAMAGED,
             )
         check_matrices(self.curve, self.num_public, self.log_domain, self.matrices)
-        counts = query_counts(self.num_public, self.num_variables, self.log_domain, self.h_form)
+        num_b = self.num_variables
+        if self.b_places is not None:
+            check_places(self.b_places, num_b)
+            num_b = len(self.b_places)
+        counts = query_counts(self.num_public, self.num_variables, self.log_domain, self.h_form, num_b)
         check_shapes(self.points(), counts)
 
     @property
@@ -224,7 +232,18 @@ class ProvingKey:
         """
         self._check_sizes(r1cs)
         a, b, c = r1cs.with_binding_rows()
-        return replace(self, a=a, b=b, c=c, compiled=None)
+        return replace(self.with_all_b(), a=a, b=b, c=c, compiled=None)
+
+    def with_all_b(self) -> ProvingKey:
+        """This key with a point for every variable in the B queries; infinity, all zero, where it had none."""
+        if self.b_places is None:
+            return self
+        whole = {}
+        for name in ("b_g1_query", "b_g2_query"):
+            kept = getattr(self, name)
+            whole[name] = np.zeros((self.num_variables, *kept.shape[1:]), np.uint64)
+            whole[name][self.b_places] = kept
+        return replace(self, b_places=None, b_g1_query=whole["b_g1_query"], b_g2_query=whole["b_g2_query"])
 
     def verifying_key(self) -> VerifyingKey:
         """The matching verifying key."""

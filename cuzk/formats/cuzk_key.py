@@ -34,7 +34,7 @@ _MANY_ENTRIES = 1 << 18  # whose digest takes longer than starting a thread
 Verify = Literal["small", "all", "none"]
 _MATRIX_PARTS = ("row_ptr", "col", "coeff", "dictionary")
 _NO_POINTS = frozenset(
-    {"curve", "num_public", "log_domain", "h_form", "root_convention", "a", "b", "c", "compiled"}
+    {"curve", "num_public", "log_domain", "h_form", "root_convention", "a", "b", "c", "compiled", "b_places"}
 )
 _COEFF_DTYPES = frozenset({"u1", "u2", "u4"})
 
@@ -43,6 +43,8 @@ def _arrays(key: ProvingKey) -> Iterator[tuple[str, NDArray[Any]]]:
     """Every array of a key in the order of the file."""
     for name, _, array in key.points():
         yield name, array
+    if key.b_places is not None:
+        yield "b_places", key.b_places
     for letter, matrix in key.matrices.items() if key.compiled is None else ():
         for part in _MATRIX_PARTS:
             yield f"{letter}.{part}", getattr(matrix, part)
@@ -187,6 +189,8 @@ def _load(
         rows = UnwrittenMatrix(curve, shape, header.compiled)
         matrices = {"a": rows, "b": rows, "compiled": header.compiled}
     expected = {*ProvingKey.__dataclass_fields__} - _NO_POINTS
+    if header.compiled is not None:
+        expected |= {"b_places"}
     if arrays.keys() != expected:
         raise FormatError(
             "the list of arrays is wrong",

@@ -7,6 +7,7 @@ query's points to their places. Checksums are computed of each query while the n
 from __future__ import annotations
 
 import errno
+import math
 import mmap
 import os
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from cuzk.compiled_rows import CompiledRows
+from cuzk.compiled_rows import CompiledRows, variables_in
 from cuzk.curves import Curve, RootConvention
 from cuzk.errors import InputError, InternalError
 from cuzk.formats.array_file import aligned, array_digest, entries, head_bytes
@@ -41,7 +42,9 @@ def _shapes(curve: Curve, counts: dict[str, int]) -> dict[str, tuple[Any, tuple[
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(_G1_SINGLES, g1) | dict.fromkeys(_G2_SINGLES, g2)
     for name in ("ic", "a_query", "b_g1_query", "b_g2_query", "h_query", "l_query"):
         shapes[name] = (counts[name], *(g2 if name == "b_g2_query" else g1))
-    return {name: (np.uint64, shape) for name, shape in shapes.items()}
+    return {name: (np.uint64, shape) for name, shape in shapes.items()} | {
+        "b_places": (np.uint32, (counts["b_g1_query"],))
+    }
 
 
 def _facts(circuit: CompiledCircuit, name: str) -> dict[str, Any]:
@@ -82,13 +85,15 @@ class KeyBuilder:
         num_public, num_variables, log_domain = (
             self._facts[name] for name in ("num_public", "num_variables", "log_domain")
         )
-        self._shapes = _shapes(circuit.curve, query_counts(num_public, num_variables, log_domain, h_form))
+        num_b = int(np.count_nonzero(variables_in(circuit, 1)))
+        counts = query_counts(num_public, num_variables, log_domain, h_form, num_b)
+        self._shapes = _shapes(circuit.curve, counts)
         self._entries = entries(self._shapes)
         for entry in self._entries:
             entry["blake2b"] = _NO_CHECKSUM  # as long as one
         self._base = aligned(len(head_bytes(COMPILED_KEY_FILE, self._facts, self._entries)))
         last = self._entries[-1]
-        self.nbytes = aligned(self._base + last["offset"] + 8 * int(np.prod(last["shape"])))
+        self.nbytes = aligned(self._base + last["offset"] + _nbytes(last))
         _reserve(file, path, self.nbytes)
         self._bytes = np.frombuffer(mmap.mmap(file.fileno(), self.nbytes), np.uint8)
         self._pool = ThreadPoolExecutor(2, thread_name_prefix="key-checksum")
@@ -118,7 +123,8 @@ class KeyBuilder:
         if facts != self._facts:
             raise InternalError("the key is another than its file was begun for")
         self._complete()
-        for name, _, points in key.points():
+        arrays: dict[str, Any] = {name: points for name, _, points in key.points()}
+        for name, points in (arrays | {"b_places": key.b_places}).items():
             if name not in self._digests:
                 self._array(name)[...] = points
                 self._digests[name] = self._pool.submit(array_digest, self._array(name))
@@ -147,8 +153,15 @@ class KeyBuilder:
     def _array(self, name: str) -> U64Array:
         entry = next(entry for entry in self._entries if entry["name"] == name)
         start = self._base + entry["offset"]
-        raw = self._bytes[start : start + 8 * int(np.prod(entry["shape"]))]
-        return raw.view("<u8").reshape(entry["shape"])
+        raw = self._bytes[start : start + _nbytes(entry)]
+        return raw.view(f"<{entry['dtype']}").reshape(entry["shape"])
+
+
+def _nbytes(entry: dict[str, Any]) -> int:
+    """Bytes of an array that a header lists."""
+    shape: list[int] = entry["shape"]
+    item: int = np.dtype(entry["dtype"]).itemsize
+    return math.prod(shape) * item
 
 
 def _reserve(file: BinaryIO, path: PathLike, nbytes: int) -> None:

@@ -18,7 +18,7 @@ _MAGIC, _WHAT = b"cuzk-key", "a cuzk key"
 #: With the circuit's matrices.
 KEY_FILE = ArrayFile(_MAGIC, 1, _WHAT, "key", REMEDY, frozenset({"u8", "i8", "u4", "u2", "u1"}), others=(2,))
 #: Of a compiled circuit: points alone.
-COMPILED_KEY_FILE = ArrayFile(_MAGIC, 2, _WHAT, "key", REMEDY, frozenset({"u8"}), others=(1,))
+COMPILED_KEY_FILE = ArrayFile(_MAGIC, 2, _WHAT, "key", REMEDY, frozenset({"u8", "u4"}), others=(1,))
 MAX_COUNT = 1 << 32
 
 _COUNTS = ("num_public", "num_variables", "num_constraints", "log_domain")

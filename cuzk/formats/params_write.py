@@ -81,7 +81,7 @@ def _require_curve(key: ProvingKey, path: PathLike) -> None:
 def _query_points(key: ProvingKey, path: PathLike) -> dict[str, U64Array]:
     """The points of each query that go into the file; checks that infinity is where the reader puts it."""
     parts = {name: getattr(key, name) for name in QUERIES}
-    known = densities(key) if key.compiled is None else _finite_places(key)
+    known = densities(key) if key.compiled is None else {"a_query": _finite_places(key)}
     for name, present in known.items():
         finite = parts[name].reshape(key.num_variables, -1).any(axis=1)
         expected = np.zeros(key.num_variables, bool)
@@ -96,17 +96,14 @@ def _query_points(key: ProvingKey, path: PathLike) -> dict[str, U64Array]:
                 remedy="the key is damaged or not this circuit's: run cuzk key check",
             )
         parts[name] = parts[name][present]
-    for name in ("ic", "h_query", "l_query"):
+    for name in QUERIES:
         _require_finite(name, parts[name], path)
     return parts
 
 
-def _finite_places(key: ProvingKey) -> dict[str, IntArray]:
-    """What densities() would say of a key without matrices, by its points."""
-    names = ("a_query", "b_g1_query", "b_g2_query")
-    return {
-        name: np.flatnonzero(getattr(key, name).reshape(key.num_variables, -1).any(axis=1)) for name in names
-    }
+def _finite_places(key: ProvingKey) -> IntArray:
+    """What densities() would say of the A query of a key without matrices, by its points."""
+    return np.flatnonzero(key.a_query.reshape(key.num_variables, -1).any(axis=1))
 
 
 def _require_finite(name: str, points: U64Array, path: PathLike) -> None:

@@ -133,6 +133,8 @@ class BesideDevice:
         bases = host.upload(self._resident.key.b_g2_query)
         raw = host.upload(values)
         scalars = to_mont(host, curve, raw, out=None if raw is values else raw)
+        if (places := self._resident.key.b_places) is not None:
+            scalars = gather(host, curve, scalars, host.upload(places))
         choice = MsmChoice(host, self._variants, query.length, {})
         if self._variants["M2"] == "none":
             return _sum(host, choice, self._variants, query, bases, scalars, None, None)

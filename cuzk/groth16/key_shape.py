@@ -49,7 +49,10 @@ class KeyShape:
             parts = (matrix.row_ptr, matrix.col, matrix.coeff, matrix.dictionary)
             matrices += sum(part.nbytes for part in parts) + 4 * (matrix.nnz // spmv_long_row(limits) + 1)
         lengths = {name: len(getattr(key, f"{name}_query")) for name in QUERY_ORDER}
-        return cls(key.curve, key.log_domain, key.num_variables, MappingProxyType(lengths), matrices)
+        gathered = 0 if key.b_places is None else lengths["b_g1"] + lengths["b_g2"]
+        return cls(
+            key.curve, key.log_domain, key.num_variables, MappingProxyType(lengths), matrices, gathered
+        )
 
     def with_lengths(self, kept: Mapping[str, int]) -> KeyShape:
         """The shape without the infinite bases of some queries, of which so many are kept."""

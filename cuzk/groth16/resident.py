@@ -191,13 +191,17 @@ class _Parts:
             self.bases["l"], self._first_l = folded_l, 0
         self.masks: dict[str, Mask | None] = {"h": None}  # full-width scalars: nobody asks for infinite bases
         self.places: dict[str, npt.NDArray[np.uint32]] = {}
+        if key.b_places is not None:
+            self.places |= {"b_g1": key.b_places, "b_g2": key.b_places}
+            self.masks |= {"b_g1": None, "b_g2": None}
         self._uploaded: dict[bytes, Array] = {}
 
     @property
     def kept_lengths(self) -> dict[str, int]:
         """Bases of the queries from which it pays to leave the infinite ones out."""
         finite = {name: len(m) - int(np.count_nonzero(m)) for name, m in self.masks.items() if m is not None}
-        return {name: n for name, n in finite.items() if n <= _MOST_FINITE * len(self.bases[name])}
+        without = {name: len(self.bases[name]) for name in self.places}
+        return without | {name: n for name, n in finite.items() if n <= _MOST_FINITE * len(self.bases[name])}
 
     def _group(self, name: str) -> GroupSpec:
         return self.key.curve.g2 if name == "b_g2" else self.key.curve.g1
@@ -207,14 +211,15 @@ class _Parts:
 
     def find_infinite(self, plan: ResidencyPlan) -> None:
         """Let all bases pass through the device once, to see which are infinity."""
-        stream = self._stream(WITNESS_QUERIES, plan)
-        for name in WITNESS_QUERIES:
+        names = tuple(name for name in WITNESS_QUERIES if name not in self.places)
+        stream = self._stream(names, plan)
+        for name in names:
             group, length = self._group(name), len(self.bases[name])
             self.masks[name] = find_infinite(self.device, group, length, stream.feed(name))
 
     def leave_infinite_out(self) -> None:
         """Take the queries that it pays for without their infinite bases."""
-        for name in self.kept_lengths:
+        for name in self.kept_lengths.keys() - self.places.keys():
             places = np.flatnonzero(self.masks[name] == 0).astype(np.uint32)
             self.bases[name] = compact(self.bases[name], places)
             self.places[name], self.masks[name] = places + np.uint32(self._first(name)), None

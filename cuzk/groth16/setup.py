@@ -31,7 +31,7 @@ from cuzk.keys import HForm, ProvingKey
 from cuzk.limbs import U64Array, fr_from_ints
 from cuzk.ops.domain import Domain
 from cuzk.ops.fixed_base import FixedBase
-from cuzk.ops.fr_vec import fr_add, fr_scale, powers
+from cuzk.ops.fr_vec import fr_add, fr_scale, gather, powers
 from cuzk.ops.lagrange import lagrange_at
 from cuzk.ops.plan_msm import plan_fixed_base
 from cuzk.pieces import CompiledCircuit
@@ -213,6 +213,9 @@ class _Setup:
         with phase("points_l"):
             l_query = self._query("l_query", g1, rest)
             del rest
+        kept = self.columns.kept_b()
+        if kept is not None:
+            v = gather(self.device, self.curve, v, self.device.upload(kept))
         with phase("points_b_g1"):
             b_g1_query = self._query("b_g1_query", g1, v)
         with phase("points_b_g2"):
@@ -226,7 +229,7 @@ class _Setup:
             alpha_g1=single[0], beta_g1=single[1], delta_g1=single[2],
             beta_g2=single_g2[0], gamma_g2=single_g2[1], delta_g2=single_g2[2],
             ic=ic_points, a_query=a_query, b_g1_query=b_g1_query, b_g2_query=b_g2_query,
-            h_query=h_query, l_query=l_query, **self.columns.rows(),
+            h_query=h_query, l_query=l_query, b_places=kept, **self.columns.rows(),
         )  # fmt: skip
 
     def _upload(self, values: list[int]) -> Array:

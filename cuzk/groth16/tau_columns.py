@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from cuzk.compiled_rows import CompiledRows, UnwrittenMatrix
+from cuzk.compiled_rows import CompiledRows, UnwrittenMatrix, variables_in
+from cuzk.csr import IntArray
 from cuzk.curves import Curve
 from cuzk.device.base import Array, Device
 from cuzk.ops.fr_vec import fr_add
@@ -41,6 +42,9 @@ class Columns(Protocol):
             Three vectors of shape (num_variables, limbs) uint64, on the device. Form: Montgomery, < r.
         """
 
+    def kept_b(self) -> IntArray | None:
+        """Variables that stand in B, where the key's B queries leave the others out; ascending, uint32."""
+
     def rows(self) -> dict[str, Any]:
         """The key's fields that say which rows it is for."""
 
@@ -65,6 +69,9 @@ class _OfMatrices:
             columns.append(spmv(device, self.curve, transposed, basis[: transposed.num_cols]))
         return columns
 
+    def kept_b(self) -> None:
+        return None
+
     def rows(self) -> dict[str, Any]:
         return dict(zip("abc", self._matrices, strict=True))
 
@@ -83,6 +90,9 @@ class _OfPieces:
         binding = basis[self.num_constraints : self.num_constraints + len(bound)]
         fr_add(device, self.curve, bound, binding, out=bound)
         return columns
+
+    def kept_b(self) -> IntArray:
+        return variables_in(self._circuit, 1).nonzero()[0].astype("u4")
 
     def rows(self) -> dict[str, Any]:
         compiled = CompiledRows.of(self._circuit, self._name)

@@ -135,7 +135,9 @@ def prove_work(
         is_one = is_small & (values[:, 0] == 1)
     share = variables / len(sample)
     in_query = {"l": np.ones(len(sample), bool), "a": _is_used(key.a_query, sample)}
-    in_query["b"] = _is_used(key.b_g1_query, sample)
+    in_query["b"] = (
+        _is_used(key.b_g1_query, sample) if key.b_places is None else np.isin(sample, key.b_places)
+    )
     ones = {name: float((is_one & used).sum()) * share for name, used in in_query.items()}
     rest = {name: float((~is_small & used).sum()) * share for name, used in in_query.items()}
     transforms = 6 if key.h_form == _ODD else 7

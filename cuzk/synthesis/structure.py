@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from cuzk.compiled_rows import variables_in
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.limbs import fr_to_ints
 from cuzk.pieces import CompiledCircuit
 from cuzk.relation import R1CS, domain_log2
-from cuzk.synthesis.expand import columns_of, matrix_chunks
+from cuzk.synthesis.expand import matrix_chunks
 
 __all__ = ["circuit_hash", "circuit_sizes"]
 
@@ -31,7 +32,6 @@ _COEFFICIENT_BYTES = 32
 #: A term as it is hashed: 41 bytes.
 _TERM = np.dtype([("kind", "u1"), ("number", _COUNT), ("coefficient", f"V{_COEFFICIENT_BYTES}")])
 _ROWS_AT_A_TIME = 1 << 14
-_VARIABLES_AT_A_TIME = 1 << 22
 
 
 def circuit_sizes(circuit: R1CS | CompiledCircuit) -> dict[str, int]:
@@ -51,7 +51,7 @@ def circuit_sizes(circuit: R1CS | CompiledCircuit) -> dict[str, int]:
     if isinstance(circuit, CompiledCircuit):
         num_inputs, num_rows = circuit.num_inputs, circuit.num_rows
         terms = [sum(len(p.instances) * len(p.rows[side].var) for p in circuit.pieces) for side in range(3)]
-        in_a, in_b = (_variables_in(circuit, side) for side in (0, 1))
+        in_a, in_b = (variables_in(circuit, side) for side in (0, 1))
     else:
         num_inputs, num_rows = circuit.num_public + 1, circuit.num_constraints
         terms = [matrix.nnz for matrix in circuit.matrices.values()]
@@ -70,17 +70,6 @@ def circuit_sizes(circuit: R1CS | CompiledCircuit) -> dict[str, int]:
         "density_b_inputs": int(in_b[:num_inputs].sum()),
         "domain_log2": domain_log2(num_rows, num_inputs - 1),
     }
-
-
-def _variables_in(circuit: CompiledCircuit, side: int) -> IntArray:
-    """Which variables have a coefficient in a matrix. Shape (num_variables,) bool."""
-    marked: IntArray = np.zeros(circuit.num_variables, dtype=bool)
-    for piece in circuit.pieces:
-        used = np.unique(piece.rows[side].var)
-        step = max(1, _VARIABLES_AT_A_TIME // max(1, len(used)))
-        for first in range(0, len(piece.instances), step):
-            marked[columns_of(circuit, piece, used, slice(first, first + step))] = True
-    return marked
 
 
 def circuit_hash(circuit: R1CS | CompiledCircuit) -> str:

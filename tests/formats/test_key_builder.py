@@ -44,7 +44,7 @@ def test_the_same_bytes(curve: str, h_form: str, roots: str, tmp_path: Path) -> 
         assert not (tmp_path / "k.cuzk").exists()
     apart = setup(load.circuit, device("cpu"), toxic_waste=waste(load.curve), **options)  # type: ignore[arg-type]
     assert (tmp_path / "k.cuzk").read_bytes() == cuzk_key_to_bytes(apart)
-    assert len(shares) == 12
+    assert len(shares) == 13
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
 

@@ -6,6 +6,7 @@ them, a circuit taken for the key's that is another.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -15,9 +16,11 @@ import pytest
 from cuzk.circuits.catalogue import build_circuit, compiled_circuit
 from cuzk.compiled_rows import UnwrittenMatrix, compiled_digest
 from cuzk.curves import RootConvention
-from cuzk.errors import InputError, ShapeError
+from cuzk.errors import InputError, RangeError, ShapeError
 from cuzk.groth16 import Prover, ToxicWaste, verify
 from cuzk.groth16.convert import convert
+from cuzk.groth16.residency import QUERY_ORDER, _plan
+from cuzk.groth16.resident import ResidentKey
 from cuzk.groth16.setup import setup
 from cuzk.groth16.work import prove_work, setup_work
 from cuzk.keys import ProvingKey
@@ -37,7 +40,9 @@ def key_of(load: Compiled, roots: RootConvention = "snarkjs", spec: str = "cpu")
 
 
 def assert_same_points(one: ProvingKey, other: ProvingKey) -> None:
-    for (name, _, array), (_, _, expected) in zip(one.points(), other.points(), strict=True):
+    """Point for point; what the B queries leave out is infinity."""
+    whole = one.with_all_b()
+    for (name, _, array), (_, _, expected) in zip(whole.points(), other.with_all_b().points(), strict=True):
         assert np.array_equal(array, expected), name
 
 
@@ -61,6 +66,9 @@ def test_the_same_points_for_a_built_in_circuit() -> None:
     )
     assert_same_points(made, expected)
     assert made.compiled is not None
+    assert made.b_places is not None
+    assert made.b_g1_query.any(axis=(1, 2)).all()
+    assert list(made.b_places) == sorted({int(column) for column in expected.b.col})
     assert made.compiled.num_entries == sum(matrix.nnz for matrix in expected.matrices.values())
 
 
@@ -72,8 +80,61 @@ def test_the_same_proof_without_matrices(curve_name: str, spec: str) -> None:
     prover = Prover(made, where, circuit=load.circuit)
     for source in (load.hints, load.witness):
         assert prover.prove(source, blinding=blinding(load.curve)) == expected
+    both = prover.prove_batch([load.hints] * 2, blindings=[blinding(load.curve) for _ in range(2)])
+    assert both == [expected] * 2
     if curve_name != "toy":
         assert verify(made.verifying_key(), prover.public_inputs(load.hints), expected)
+
+
+@pytest.mark.parametrize(
+    ("variant", "value"),
+    [("M2", "none"), ("M2", "index"), ("A4", "pippenger"), ("A4", "par_map"), ("B2", "arena"), ("C1", "2")],
+)
+@pytest.mark.parametrize("spec", ["cpu", "emu"])
+def test_variants_find_the_bases_of_b(variant: str, value: str, spec: str) -> None:
+    """Would catch: a way to the sums over B that takes its n-th base for the n-th variable's."""
+    load = compiled("toy")
+    made, where = key_of(load), device(spec)
+    prover = Prover(made, where, circuit=load.circuit, variants={variant: value})
+    expected = Prover(load.key, where).prove(load.witness, blinding=blinding(load.curve))
+    assert prover.prove(load.hints, blinding=blinding(load.curve)) == expected
+
+
+@pytest.mark.parametrize("spec", ["cpu", "emu"])
+def test_streamed_bases_of_b(spec: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything is streamed in small chunks, and other queries lose their infinite bases besides."""
+    load, where = compiled("bls12_381"), device(spec)
+    resident = sys.modules[ResidentKey.__module__]
+    monkeypatch.setattr(
+        resident, "plan_residency", lambda shape, limits, _: _plan(shape, limits, frozenset(), 64)
+    )
+    made = key_of(load)
+    prover = Prover(made, where, circuit=load.circuit)
+    assert set(prover._resident.plan.streamed) == set(QUERY_ORDER)
+    places = prover._resident.queries["b_g2"].places
+    assert places is not None
+    assert made.b_places is not None
+    assert np.array_equal(where.download(places), made.b_places)
+    expected = Prover(load.key, where).prove(load.witness, blinding=blinding(load.curve))
+    assert prover.prove(load.hints, blinding=blinding(load.curve)) == expected
+
+
+def test_places_are_checked() -> None:
+    """Would catch: a damaged file whose places lie outside the witness, or are those of other bases."""
+    made = key_of(compiled("toy"))
+    assert made.b_places is not None
+    for places in (
+        made.b_places[::-1],
+        made.b_places.astype(np.int64),
+        made.b_places[:-1],
+        made.b_places[None],
+    ):
+        with pytest.raises(InputError):
+            replace(made, b_places=places)
+    beyond = made.b_places.copy()
+    beyond[-1] = made.num_variables
+    with pytest.raises(RangeError, match="b_places"):
+        replace(made, b_places=beyond)
 
 
 def test_what_needs_the_rows_says_where_they_are() -> None:
