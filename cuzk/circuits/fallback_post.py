@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cuzk.circuits.number import enforce_equal, expose
-from cuzk.circuits.por import enforce_inclusion
+from cuzk.circuits.por import check_tree, enforce_inclusion
 from cuzk.circuits.poseidon import poseidon_hash
 from cuzk.circuits.template import call_variable_template
 from cuzk.circuits.vanilla.merkle import TreeShape
@@ -65,11 +65,7 @@ class FallbackPostCircuit:
                 raise RangeError(f"a proof of spacetime of {number} {what}", limit=f"1 to {limit}")
         if not 2 <= self.num_nodes <= _MAX_NODES:
             raise RangeError(f"a sector of {self.num_nodes} nodes", limit=f"2 to {_MAX_NODES}")
-        if not {self.tree.base, self.tree.sub, self.tree.top} <= {0, 2, 4, 8}:
-            raise RangeError(
-                f"a circuit of a tree {self.tree}", limit="arities 2, 4 and 8; 0 for no sub or top part"
-            )
-        self.tree.arities(self.num_nodes)
+        check_tree(self.tree, self.num_nodes)
 
     @classmethod
     def parse(cls, name: str) -> FallbackPostCircuit:
@@ -111,7 +107,7 @@ class FallbackPostCircuit:
 
         Args:
             cs: An empty system over BLS12-381. Where it keeps values, its hints are those of
-                cuzk.circuits.post_hints.
+                cuzk.circuits.hints.post_hints.
 
         Raises:
             CurveMismatchError: The system is over another field.

@@ -29,6 +29,7 @@ __all__ = [
     "NodeHasher",
     "PorCircuit",
     "blake2s_node",
+    "check_tree",
     "enforce_inclusion",
     "path_hints",
     "path_root",
@@ -129,6 +130,18 @@ def enforce_inclusion(
     enforce_equal(cs, path_root(cs, hasher, leaf, arities), root)
 
 
+def check_tree(shape: TreeShape, num_leaves: int) -> None:
+    """Refuse a tree in which circuits cannot show inclusion.
+
+    Raises:
+        RangeError: An arity that has no circuit.
+        ShapeError: No such tree has so many leaves.
+    """
+    if not {shape.base, shape.sub, shape.top} <= {0, *_ARITIES}:
+        raise RangeError(f"a circuit of a tree {shape}", limit="arities 2, 4 and 8; 0 for no sub or top part")
+    shape.arities(num_leaves)
+
+
 @dataclass(frozen=True)
 class PorCircuit:
     """``por:HASHER:BASE-SUB-TOP:LEAVES:public|private``: inputs are the index and, unless private, the root.
@@ -164,11 +177,7 @@ class PorCircuit:
         ):
             raise RangeError(f"{leaves!r:.60} is no number of leaves", limit=f"1 to {_MAX_LEAVES}")
         shape = TreeShape.parse(arities)
-        if not {shape.base, shape.sub, shape.top} <= {0, *_ARITIES}:
-            raise RangeError(
-                f"a circuit of a tree {shape}", limit="arities 2, 4 and 8; 0 for no sub or top part"
-            )
-        shape.arities(int(leaves))
+        check_tree(shape, int(leaves))
         return cls(hasher, shape, int(leaves), root == "private")
 
     @property

@@ -23,7 +23,7 @@ from cuzk.circuits.column import enforce_column, parent_column
 from cuzk.circuits.create_label import NUM_PARENTS, create_label
 from cuzk.circuits.multipack import pack_into_inputs
 from cuzk.circuits.number import enforce_equal, expose, number_to_bits, reversed_in_bytes
-from cuzk.circuits.por import enforce_inclusion, sha256_node
+from cuzk.circuits.por import check_tree, enforce_inclusion, sha256_node
 from cuzk.circuits.poseidon import CIRCUIT_ARITIES, poseidon_hash
 from cuzk.circuits.template import call_variable_template
 from cuzk.circuits.vanilla.graph import DRG_DEGREE, EXPANDER_DEGREE
@@ -74,11 +74,7 @@ class StackedCircuit:
             raise RangeError(f"a partition of {self.challenges} challenges", limit=f"1 to {_MAX_CHALLENGES}")
         if not 2 <= self.num_nodes <= _MAX_NODES:
             raise RangeError(f"a sector of {self.num_nodes} nodes", limit=f"2 to {_MAX_NODES}")
-        if not {self.tree.base, self.tree.sub, self.tree.top} <= {0, 2, 4, 8}:
-            raise RangeError(
-                f"a circuit of a tree {self.tree}", limit="arities 2, 4 and 8; 0 for no sub or top part"
-            )
-        self.tree.arities(self.num_nodes)
+        check_tree(self.tree, self.num_nodes)
 
     @classmethod
     def parse(cls, name: str) -> StackedCircuit:
@@ -123,7 +119,7 @@ class StackedCircuit:
 
         Args:
             cs: An empty system over BLS12-381. Where it keeps values, its hints are those of
-                cuzk.circuits.stacked_hints.
+                cuzk.circuits.hints.stacked_hints.
 
         Raises:
             CurveMismatchError: The system is over another field.

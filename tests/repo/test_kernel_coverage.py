@@ -11,32 +11,12 @@ import re
 from pathlib import Path
 
 import pytest
+from cuzk_fuzz.catalogue import KERNEL_FAMILY
 from cuzk_oracles.registry import FAMILIES, family
 
 from cuzk.device import get_device
 from cuzk.telemetry import PHASES
 
-#: Start of a kernel's name to the family of the oracle registry that checks it; the longest start counts.
-ORACLE_FAMILY = {
-    "batch_add": "batch_add",
-    "batch_inverse": "batch_inverse",
-    "classify_": "classify",
-    "field_op": "field",
-    "fixed_base_": "fixed_base",
-    "fp2_op": "fp2",
-    "fr_": "vec",
-    "msm_": "msm",
-    "msm_digits": "digits",
-    "msm_scatter": "sort",
-    "ntt_": "ntt",
-    "piece_": "piece_spmv",
-    "point_op": "point",
-    "points_": "point",
-    "scan_": "sort",
-    "spmv_": "spmv",
-    "witness_": "witness",
-    "word_op": "word",
-}
 #: What follows a kernel's own name in an exported one: curve and module, a field, or a word type.
 _SUFFIX = re.compile(r"_(?:(?:bls12_381|bn254|toy|secp256k1)_(?:fr|fp|g1|g2)|tiny_\d+|u8|u32|u64)$")
 
@@ -53,9 +33,11 @@ def kernels() -> list[str]:
 
 def test_every_kernel_has_checked_oracles_and_edge_classes(kernels: list[str], root: Path) -> None:
     for name in kernels:
-        starts = [start for start in ORACLE_FAMILY if name.startswith(start)]
-        assert starts, f"kernel {name} has no oracle family; add it here and to cuzk_oracles.registry"
-        entry = family(ORACLE_FAMILY[max(starts, key=len)])
+        starts = [start for start in KERNEL_FAMILY if name.startswith(start)]
+        assert starts, (
+            f"kernel {name} has no oracle family; add it to cuzk_fuzz.catalogue and cuzk_oracles.registry"
+        )
+        entry = family(KERNEL_FAMILY[max(starts, key=len)])
         assert entry.oracles, name
         assert entry.seconds, f"{name}: nothing checks its oracle"
         assert entry.edge_ids, f"{name}: no edge classes"
@@ -65,9 +47,9 @@ def test_every_kernel_has_checked_oracles_and_edge_classes(kernels: list[str], r
 
 
 def test_no_family_is_left_over(kernels: list[str]) -> None:
-    unused = [start for start in ORACLE_FAMILY if not any(name.startswith(start) for name in kernels)]
+    unused = [start for start in KERNEL_FAMILY if not any(name.startswith(start) for name in kernels)]
     assert not unused
-    assert set(ORACLE_FAMILY.values()) <= set(FAMILIES)
+    assert set(KERNEL_FAMILY.values()) <= set(FAMILIES)
 
 
 def test_every_kernel_is_launched_by_an_operation_or_a_test(kernels: list[str], root: Path) -> None:
