@@ -126,7 +126,7 @@ def count_instructions(
         ]  # fmt: skip
         # Hashes of texts decide where things lie in tables; modules must come from where ours do.
         paths = os.pathsep.join(path for path in sys.path if path)
-        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": paths}
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "PYTHONPATH": paths, "PYTHONSAFEPATH": "1"}
         done = subprocess.run(
             words, env=environment, capture_output=True, text=True, check=False, preexec_fn=_limit
         )
