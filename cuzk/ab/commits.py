@@ -127,15 +127,16 @@ def _provide(tree: Path, log: Path, device: Device, progress: Callable[[str], No
     # What this process has loaded is what the other one will load: not every module of every processor.
     loaded = sorted(name.removeprefix("cuzk.") for name in sys.modules if name.startswith("cuzk._"))
     loaded = [name for name in loaded if list(KERNEL_DIR.parent.glob(f"{name}.*.so"))]
-    # An older commit may not have them all.
-    known = set(re.findall(r"\w+", (tree / "CMakeLists.txt").read_text(encoding="utf-8")))
-    missing = [name for name in loaded if name in known and not list((tree / "cuzk").glob(f"{name}.*.so"))]
-    if not missing:
-        return
+    missing = [name for name in loaded if not list((tree / "cuzk").glob(f"{name}.*.so"))]
     own = getattr(getattr(device.reference, "_module", None), "source_digest", lambda: None)()
-    if own is not None and host_source_digest(tree / "cuzk" / "kernels") == own:
+    if missing and own is not None and host_source_digest(tree / "cuzk" / "kernels") == own:
         for module in KERNEL_DIR.parent.glob("_*.so"):
             shutil.copyfile(module, tree / "cuzk" / module.name)
+        return
+    if missing:  # an older commit may not have them all
+        known = set(re.findall(r"\w+", (tree / "CMakeLists.txt").read_text(encoding="utf-8")))
+        missing = [name for name in missing if name in known]
+    if not missing:
         return
     progress(f"compile {', '.join(missing)} of that commit: minutes, and less the next time; log: {log}")
     for made in _compile(tree, missing, log):

@@ -213,3 +213,7 @@ def main() -> int:
         print("no time was left for the rest: the same command goes on")
         return 1
     return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
