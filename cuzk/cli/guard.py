@@ -27,7 +27,9 @@ INTERRUPTED = 130
 _ENVIRONMENT = 3
 
 _DEBUG = Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")]
+_MORE_MEMORY = "close other programs, or use a machine with more memory"
 _OS_REMEDIES = {
+    errno.ENOMEM: _MORE_MEMORY,
     errno.ENOSPC: "free some space, or write to another disk",
     errno.EDQUOT: "free some space, or write to another disk",
     errno.EIO: "the disk may be failing: try another one",
@@ -90,9 +92,7 @@ def _as_cuzk_error(error: Exception) -> CuzkError:
         remedy = _OS_REMEDIES.get(error.errno or 0, "check the path and its permissions")
         return kind(error.strerror or str(error), where=where, remedy=remedy)
     if isinstance(error, MemoryError):
-        return CuzkError(
-            f"out of memory: {error}", remedy="close other programs, or use a machine with more memory"
-        )
+        return CuzkError(f"out of memory: {error}", remedy=_MORE_MEMORY)
     return CuzkError(
         f"unexpected {type(error).__name__}: {error}",
         remedy="this is a defect of cuzk; run again with --debug and report what it prints",

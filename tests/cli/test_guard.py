@@ -61,6 +61,7 @@ def _raises(error: BaseException) -> Callable[[], int | None]:
         (PermissionError(errno.EACCES, "Permission denied", "y"), 2, "y: Permission denied"),
         (OSError(errno.ENOSPC, "No space left on device"), 3, "No space left"),
         (MemoryError(), 3, "out of memory"),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), 3, "use a machine with more memory"),
         (ZeroDivisionError("by zero"), 3, "a defect of cuzk"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
