@@ -78,14 +78,29 @@ def ab(
     as_json: JsonOption = False,
 ) -> int:
     """Compare two settings: whether every intermediate has the same bits, then how long each phase takes."""
-    from cuzk.ab.runner import CLOCKS
-
     if engine:
         from cuzk.cli.ab_engine import ab_engine
 
         values, times = [one for one in (a, b) if one is not None], None if bits_only else pairs
         return ab_engine(values, workload, jobs, partitions, check_device_name(device), times, as_json)
     check_inputs({"--key": key, "--witness": witness, "--replay": replay})
+    _check_usage(a, b, every_variant, replay, clock)
+    if replay is not None:
+        return _replay(replay, cases, as_json)
+    check_device_name(device)
+    opened = _open(workload, device, key, witness, circuits)
+    if every_variant:
+        return _campaign(opened, device, pairs, clock, every, cases, as_json)
+    from cuzk.ab.settings import Setting
+
+    sides = Setting.parse(a or "", device), Setting.parse(b or "", device)
+    return _compare(opened, sides, cases, None if bits_only else pairs, clock, as_json)
+
+
+def _check_usage(a: str | None, b: str | None, every_variant: bool, replay: Path | None, clock: str) -> None:
+    """Raise InputError unless exactly one of the three things is asked for, by a clock that there is."""
+    from cuzk.ab.runner import CLOCKS
+
     if clock not in CLOCKS:
         raise InputError(
             f"there is no clock {clock!r}",
@@ -99,16 +114,6 @@ def ab(
             limit="exactly one of the three",
             remedy="for example: cuzk ab default M2=none",
         )
-    if replay is not None:
-        return _replay(replay, cases, as_json)
-    check_device_name(device)
-    opened = _open(workload, device, key, witness, circuits)
-    if every_variant:
-        return _campaign(opened, device, pairs, clock, every, cases, as_json)
-    from cuzk.ab.settings import Setting
-
-    sides = Setting.parse(a or "", device), Setting.parse(b or "", device)
-    return _compare(opened, sides, cases, None if bits_only else pairs, clock, as_json)
 
 
 def _open(name: str, device: str, key: Path | None, witness: Path | None, circuits: int) -> Workload:
