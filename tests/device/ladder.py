@@ -40,7 +40,7 @@ CIRCUITS = (
 #: Milliseconds on one H200: from vanilla data to a, b, c on the device, and to the proof's bytes.
 TARGETS = {"porep:32GiB": (500.0, 2000.0)}
 #: Rough seconds for all of a circuit, by which one is left out rather than cut short.
-_SECONDS = {"porep:32GiB": 400, "stacked:8-8-0:1073741824n:11l:1c": 60}
+_SECONDS = {"porep:32GiB": 300, "stacked:8-8-0:1073741824n:11l:1c": 60}
 _OTHERS_SECONDS = 40
 
 
