@@ -90,6 +90,13 @@ def _key(circuit: R1CS, **options: Any) -> ProvingKey:
     return setup(circuit, get_device("cpu"), toxic_waste=ToxicWaste.from_seed(circuit.curve, 5), **options)
 
 
+def _compiled_key(curve_name: str) -> ProvingKey:
+    """A key without matrices."""
+    circuit = small_circuit(curve_name)
+    waste = ToxicWaste.from_seed(circuit.curve, 5)
+    return setup(circuit, get_device("cpu"), name="small", toxic_waste=waste)
+
+
 def _written(write: Callable[[Path], None]) -> bytes:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "file"
@@ -121,18 +128,19 @@ def seal_header(whole: bytes, text: bytes) -> bytes:
     return (start + bytes(16) + text).ljust(new, b"\0") + whole[old:]
 
 
-def _array_file(curve: Curve, kind: str, whole: bytes) -> Iterator[Sample]:
+def _array_file(curve: Curve, kind: str, whole: bytes, label: str = "") -> Iterator[Sample]:
     """A file of our own: all of it, its header under a right checksum, its arrays under right checksums."""
     length = int.from_bytes(whole[12:16], "little")
     base = -(-(_START + length) // _ALIGNMENT) * _ALIGNMENT
     header = whole[_START : _START + length]
-    yield Sample(f"{curve.name}/{kind}", kind, curve, whole, step=512)
+    label = label or kind
+    yield Sample(f"{curve.name}/{label}", kind, curve, whole, step=512)
     yield Sample(
-        f"{curve.name}/{kind} header", kind, curve, header,
+        f"{curve.name}/{label} header", kind, curve, header,
         wrap=functools.partial(seal_header, whole), is_text=True,
     )  # fmt: skip
     yield Sample(
-        f"{curve.name}/{kind} arrays", kind, curve, whole[base:],
+        f"{curve.name}/{label} arrays", kind, curve, whole[base:],
         wrap=functools.partial(_seal_arrays, whole), step=64,
     )  # fmt: skip
 
@@ -179,6 +187,7 @@ def samples() -> tuple[Sample, ...]:
                 ptau_bytes(curve, 2, Secrets(tau=3, alpha=5, beta=7), prepared=True), step=16,
             ),
             *_array_file(curve, "cuzk_key", cuzk_key_to_bytes(key)),
+            *_array_file(curve, "cuzk_key", cuzk_key_to_bytes(_compiled_key(name)), label="compiled cuzk_key"),
             *_array_file(
                 curve, "pce", _written(lambda path, name=name: save_pce(path, small_circuit(name), INFO))  # type: ignore[misc]
             ),
