@@ -45,15 +45,18 @@ _TOTAL = re.compile(r"^totals: (\d+)", re.MULTILINE)
 _COMPILER = re.compile(rb"(GCC: \([^)]{1,60}\) [\d.]+|clang version [\d.]+)")
 
 
-@functools.cache
 def why_not() -> str:
     """Why instructions cannot be counted here; empty where they can."""
     if platform.machine() != "x86_64":
         return "requests to callgrind are written for x86-64"
-    if shutil.which("valgrind") is None:
-        return "valgrind is not installed"
-    # A Python built for newer instructions than valgrind knows dies in it: no fault of what is counted.
-    words = ["valgrind", "--tool=none", sys.executable, "-S", "-c", "pass"]
+    valgrind = shutil.which("valgrind")
+    return "valgrind is not installed" if valgrind is None else _why_it_fails(valgrind)
+
+
+@functools.cache
+def _why_it_fails(valgrind: str) -> str:
+    """A Python built for newer instructions than valgrind knows dies in it: no fault of what is counted."""
+    words = [valgrind, "--tool=none", sys.executable, "-S", "-c", "pass"]
     done = subprocess.run(words, capture_output=True, text=True, check=False, preexec_fn=_limit)
     return "" if done.returncode == 0 else f"valgrind does not run this Python: {done.stderr.strip()[-200:]}"
 

@@ -74,40 +74,35 @@ def test_a_baseline_is_a_median(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _tool(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Put a valgrind of our own first on the path."""
+    folder.mkdir()
     tool = folder / "valgrind"
     tool.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
-    why_not.cache_clear()
 
 
 def test_a_broken_valgrind_is_absent_and_a_broken_count_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    try:
-        _tool(tmp_path, "echo unhandled instruction >&2; exit 132", monkeypatch)
-        assert "unhandled instruction" in why_not()
-        _tool(tmp_path, 'case "$*" in *perf_counted*) echo lost >&2; exit 3;; esac', monkeypatch)
-        assert why_not() == ""
-        with pytest.raises(CuzkError, match="callgrind failed with 3: lost"):
-            perf_instructions.count_instructions("bn254", 4)
-    finally:
-        why_not.cache_clear()
+    _tool(tmp_path / "a", "echo unhandled instruction >&2; exit 132", monkeypatch)
+    assert "unhandled instruction" in why_not()
+    _tool(tmp_path / "b", 'case "$*" in *perf_counted*) echo lost >&2; exit 3;; esac', monkeypatch)
+    assert why_not() == ""
+    with pytest.raises(CuzkError, match="callgrind failed with 3: lost"):
+        perf_instructions.count_instructions("bn254", 4)
 
 
 def test_builds_of_one_version_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another interpreter, other flags: another environment, whose baselines are not these."""
-    _tool(tmp_path, "echo valgrind-3.19.0", monkeypatch)
-    try:
-        here = host_environment()
-        other = tmp_path / "python"
-        other.write_bytes(b"another build")
-        with monkeypatch.context() as patch:
-            patch.setattr(sys, "executable", str(other))
-            elsewhere = host_environment()
-        assert {key for key in here if here[key] != elsewhere[key]} == {"python"}
-        monkeypatch.setenv("CXXFLAGS", "-O0")
-        flagged = host_environment()
-        assert len({environment_id(e) for e in (here, elsewhere, flagged)}) == 3
-    finally:
-        why_not.cache_clear()
+    _tool(tmp_path / "a", "echo valgrind-3.19.0", monkeypatch)
+    here = host_environment()
+    other = tmp_path / "python"
+    other.write_bytes(b"another build")
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "executable", str(other))
+        elsewhere = host_environment()
+    assert {key for key in here if here[key] != elsewhere[key]} == {"python"}
+    monkeypatch.setenv("CXXFLAGS", "-O0")
+    flagged = host_environment()
+    assert len({environment_id(e) for e in (here, elsewhere, flagged)}) == 3
