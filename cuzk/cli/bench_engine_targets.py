@@ -158,7 +158,8 @@ class _Remote:
         answer = self._client.wait(job, _PATIENCE_S)
         took = (time.perf_counter() - began) * 1e3
         stages = {
-            "queue_wait": answer.queue_wait_ms, "synthesis": answer.synthesis_ms, "gpu": answer.gpu_compute_ms
+            "queue_wait": answer.queue_wait_ms, "key_load": answer.srs_load_ms,
+            "synthesis": answer.synthesis_ms, "gpu": answer.gpu_compute_ms,
         }  # fmt: skip
         error = "" if answer.status == 1 else answer.error_message or f"status {answer.status}"
         return Done(took, {name: float(value) for name, value in stages.items()}, 1, error)

@@ -186,7 +186,9 @@ class ProverBackend:
         """Everything on the device; the key stays held until the proof is finished."""
         held = ExitStack()
         try:
+            began = time.perf_counter()
             loaded = held.enter_context(self._keys.hold(order.circuit))
+            work.load_ms = (time.perf_counter() - began) * 1e3
             self._checks.check = check
             prover = self._on_host(loaded) if order.on_host else loaded.prover
             curve = loaded.mapped.key.curve
@@ -231,6 +233,10 @@ class ProverBackend:
         self.abandon(work)
         return [encode_proof(proof) for proof in proofs]
 
+    def load_ms(self, work: Any) -> float:
+        """What the key took to come."""
+        return float(work.load_ms)
+
     def abandon(self, work: Any) -> None:
         """Let the key go, whatever has become of the proof."""
         if isinstance(work, _Work) and work.held is not None:
@@ -269,6 +275,7 @@ class _Work:
 
     assignments: list[Witness | Hints]
     held: ExitStack | None = None
+    load_ms: float = 0.0
     prover: Prover | None = None
     checks: Deferred | None = None
     started: Started | None = None

@@ -284,15 +284,16 @@ class Engine:
                 job, JobState.FAILED, f"partition {task.partition} of {job.num_partitions} {reason}"
             )
 
-    def _on_death(self, worker: WorkerHandle, orders: list[Prove]) -> None:
-        """A process is gone: its orders go back to the queue, unless they kill every process."""
+    def _on_death(self, worker: WorkerHandle, orders: list[Prove], blamed: tuple[str, int] | None) -> None:
+        """A process is gone: its orders go back to the queue, but for one that kills every process."""
         index, error = worker.state.index, worker.state.last_error
         self.keys.worker_gone(worker, error)
         for task in [task for order in orders for task in order.tasks]:
             job = self.board.get(task.job_id)
             if job is None:
                 continue
-            reason = self._watchdog.died(task, error)
+            is_blamed = (task.job_id, task.partition) == blamed
+            reason = self._watchdog.died(task, error) if is_blamed else ""
             if reason:
                 self._fail_at(task, reason)
             else:

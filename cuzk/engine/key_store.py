@@ -102,6 +102,7 @@ class KeyReport:
         device_bytes: Taken from the device's.
         holders: Proofs that need it now.
         progress: Share of a load that is under way; 1 for what is loaded.
+        loads: How often it was brought to the device since it was mapped.
     """
 
     circuit: str
@@ -110,6 +111,7 @@ class KeyReport:
     device_bytes: int
     holders: int
     progress: float
+    loads: int = 0
 
 
 class _Entry(Generic[_M, _P]):
@@ -119,6 +121,7 @@ class _Entry(Generic[_M, _P]):
         self.sizes = sizes
         self.wanted = sizes.device
         self.holders = 0
+        self.loads = 0
         self.used = 0.0
         self.progress = 0.0
         self.mapped: _M | None = None
@@ -208,7 +211,7 @@ class KeyStore(Generic[_M, _P]):
             return [
                 KeyReport(
                     circuit, entry.tier, entry.sizes.host, entry.sizes.device, entry.holders,
-                    1.0 if entry.tier is Tier.HOT else entry.progress,
+                    1.0 if entry.tier is Tier.HOT else entry.progress, entry.loads,
                 )
                 for circuit, entry in sorted(self._entries.items())
             ]  # fmt: skip
@@ -313,6 +316,7 @@ class KeyStore(Generic[_M, _P]):
             raise
         with self._changed:
             entry.prover = prover
+            entry.loads += 1
             entry.wanted = device_bytes
             entry.sizes = KeySizes(
                 self._loader.host_bytes(entry.mapped, prover) or entry.sizes.host, device_bytes

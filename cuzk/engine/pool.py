@@ -148,7 +148,8 @@ class WorkerHandle:
         index: Its number.
         config: What to be.
         on_message: Takes each message, in the loop.
-        on_death: Takes the orders that were in hand, in the loop, after the process has ended unasked.
+        on_death: Takes the orders that were in hand, in the loop, after the process has ended, and the partition that
+            it was at, where it was not killed by the daemon for a reason that is known.
         launch: Starts a process, and gives it and the pipe to it.
     """
 
@@ -157,7 +158,7 @@ class WorkerHandle:
         index: int,
         config: WorkerConfig,
         on_message: Callable[[WorkerHandle, FromWorker], None],
-        on_death: Callable[[WorkerHandle, list[Prove]], None],
+        on_death: Callable[[WorkerHandle, list[Prove], tuple[str, int] | None], None],
         launch: Launch | None = None,
     ) -> None:
         self.state = WorkerState(index, config.device)
@@ -249,6 +250,7 @@ class WorkerHandle:
         """The process has ended and all its messages are handled."""
         pipe.close()
         was_ready = self.state.ready
+        blamed = None if self._why or self._stopping else self.state.culprit()
         self._process, self._pipe = None, None
         self.state.ready = False
         self.state.keys, self.state.memory = (), WorkerMemory()
@@ -257,12 +259,12 @@ class WorkerHandle:
         self.state.orders.clear()
         self._ended.set()
         if self._stopping:
-            self._on_death(self, orders)
+            self._on_death(self, orders, blamed)
             return
         self.state.restarts += 1
         self.state.last_error = self._why or f"worker process ended with code {process.exitcode}"
         self._why = ""
-        self._on_death(self, orders)
+        self._on_death(self, orders, blamed)
         self._ended.clear()
         if was_ready or not self.state.healthy:
             self.start()

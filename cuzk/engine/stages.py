@@ -64,6 +64,9 @@ class Backend(Protocol):
     def finish(self, order: Prove, work: Any, check: Callable[[], None]) -> Sequence[bytes]:
         """One checked proof per partition."""
 
+    def load_ms(self, work: Any) -> float:
+        """Milliseconds of the gpu stage that went into waiting for the key."""
+
     def abandon(self, work: Any) -> None:
         """Let go of what a stage made and no later one will get: memory, a key that is held."""
 
@@ -221,6 +224,9 @@ class Pipeline:
                 self._fail(flow, error)
                 return False
             flow.times_ms[name] = (self._clock() - began) * 1e3
+            if name == "gpu":
+                flow.times_ms["key_load"] = load_ms = self._backend.load_ms(flow.work)
+                flow.times_ms[name] -= load_ms
         return True
 
     def _stage(self, name: str, flow: Flow) -> Any:

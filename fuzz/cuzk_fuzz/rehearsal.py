@@ -110,21 +110,27 @@ class Rehearsal:
         """Take the time of the device, and fail there as asked."""
         held = ExitStack()
         with held:
+            began = time.perf_counter()
             held.enter_context(self._keys.hold(order.circuit))
+            took = (time.perf_counter() - began) * 1e3
             self._spend(work, "gpu", check)
             for _, script in work:
                 self._fail(script, order.on_host)
-            return work, held.pop_all()
+            return work, held.pop_all(), took
 
     def finish(self, order: Prove, work: Any, check: Callable[[], None]) -> Sequence[bytes]:
         """Take the time, let the key go, and make the proofs."""
-        work, held = work
+        work, held, _ = work
         self._spend(work, "finish", check)
         held.close()
         return [
             expected_proof(data, payload.partition)
             for (data, _), payload in zip(work, order.payloads, strict=True)
         ]
+
+    def load_ms(self, work: Any) -> float:
+        """What the key took to come."""
+        return float(work[2])
 
     def abandon(self, work: Any) -> None:
         """Let the key go."""

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.circuits.catalogue import find_circuit
-from cuzk.circuits.vanilla.porep import CommitPhase1, porep_challenges, prove_challenge
-from cuzk.circuits.vanilla.porep_files import write_commit1_json
+from cuzk.circuits.vanilla.porep import porep_challenges, prove_challenge
+from cuzk.circuits.vanilla.porep_files import CommitPhase1, write_commit1_json
 from cuzk.circuits.vanilla.shapes import sector_shape
 from cuzk.curves import get_curve
 from cuzk.engine.client import EngineClient

@@ -79,6 +79,10 @@ class SoakBackend(Rehearsal):
             return self._prover.finish(order, work, check)
         return super().finish(order, work, check)
 
+    def load_ms(self, work: Any) -> float:
+        """Likewise."""
+        return super().load_ms(work) if isinstance(work, tuple) else self._prover.load_ms(work)
+
     def abandon(self, work: Any) -> None:
         """Both take what is theirs."""
         super().abandon(work)

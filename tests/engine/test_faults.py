@@ -189,3 +189,19 @@ def test_a_thousand_random_steps_end_every_job_once(tmp_path: Path) -> None:
         assert totals.done > 20
 
     run(scenario, lambda: make_engine(tmp_path, 2))
+
+
+def test_what_waits_beside_a_fault_is_not_blamed_for_it(tmp_path: Path) -> None:
+    """Four times a worker is replaced for its device's sake, and four times killed at another partition."""
+
+    async def scenario(engine: Engine) -> None:
+        await until(lambda: engine.workers[0].state.ready)
+        for i in range(4):
+            engine.submit(job(script(fault="lost", gpu=30, n=i), name=f"lost{i}", priority=Priority.HIGH))
+        engine.submit(job(script(gpu=1), name="innocent", priority=Priority.LOW))
+        ended = await engine.board.wait("innocent", None)
+        assert ended is not None
+        assert ended.state is JobState.DONE, ended.error
+        assert engine.workers[0].state.restarts >= 4
+
+    run(scenario, lambda: make_engine(tmp_path, pipeline=PipelineConfig(lookahead=3)))

@@ -1,4 +1,4 @@
-"""`cuzk ab --engine` and `cuzk bench` of an engine: a variant that did not run, or bits that differ unseen, show here."""
+"""`cuzk ab --engine` and `cuzk bench` of an engine: a variant that did not run, and bits that differ, must show."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from cuzk.ab import engine
 from cuzk.ab.engine import compare_engines, engine_candidates, pipeline_of
-from cuzk.ab.engine_workload import engine_workload
+from cuzk.ab.engine_workload import engine_workload, worker_config
 from cuzk.cli.bench_engine import percentiles
 from cuzk.engine.config import PipelineConfig
 from cuzk.errors import InputError
@@ -45,7 +45,7 @@ def test_every_value_gives_the_same_bits_and_leaves_its_trace() -> None:
 
 def test_other_bits_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second engine blinds with another seed: nothing else would tell the proofs apart."""
-    plain, seeds = engine.worker_config, iter(["one", "two"])
+    plain, seeds = worker_config, iter(["one", "two"])
 
     def planted(*arguments: object, blinding: str) -> object:
         return plain(*arguments, blinding=next(seeds))  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def test_an_engine_is_put_under_load(kind: str) -> None:
     if kind in ("single", "stress"):
         assert report["proofs"] == 3
         assert report["latency_ms"]["p50"] <= report["latency_ms"]["max"]
-        assert set(report["stages_ms"]) == {"queue_wait", "synthesis", "gpu", "finish"}
+        assert set(report["stages_ms"]) == {"queue_wait", "key_load", "synthesis", "gpu", "finish"}
         assert max(report["memory_bytes"].values()) > 1 << 20
     if kind == "preload":
         assert report["freed_bytes"] > 0
