@@ -171,6 +171,16 @@ def wrong_inclusion(column: ColumnProof) -> ColumnProof:
     return replace(column, inclusion=wrong_path(column.inclusion))
 
 
+def moved(proof: InclusionProof, *, index: int = 0, swap: tuple[int, int] | None = None) -> InclusionProof:
+    """An opening whose lowest level is at another position, or has two siblings exchanged."""
+    first, *rest = proof.base
+    siblings = list(first.siblings)
+    if swap is not None:
+        siblings[swap[0]], siblings[swap[1]] = siblings[swap[1]], siblings[swap[0]]
+    element = PathElement(tuple(siblings), (first.index + index) % (len(siblings) + 1))
+    return replace(proof, base=(element, *rest))
+
+
 def wrong_outputs() -> Iterator[tuple[str, CommitPhase1]]:
     """Vanilla proofs with one thing changed."""
     output = tiny_output()
@@ -186,7 +196,18 @@ def wrong_outputs() -> Iterator[tuple[str, CommitPhase1]]:
         "comm_r_last": replace(proof, comm_r_last_proof=replace(node, root=node.root ^ 1)),
         "replica path": replace(proof, comm_r_last_proof=wrong_path(node)),
         "own column's path": replace(proof, own_column=replace(own, inclusion=wrong_path(own.inclusion))),
+        "own column's position": replace(
+            proof, own_column=replace(own, inclusion=moved(own.inclusion, index=1))
+        ),
+        "siblings of the replica exchanged": replace(proof, comm_r_last_proof=moved(node, swap=(2, 5))),
         "parents exchanged": replace(proof, drg_parents=drg[::-1]),
+        "parents before exchanged": replace(proof, expander_parents=expander[::-1]),
+        "a parent in the layer and one before exchanged": replace(
+            proof, drg_parents=(*drg[:-1], expander[0]), expander_parents=(drg[-1], *expander[1:])
+        ),
+        "layers of a column exchanged": replace(
+            proof, drg_parents=(replace(drg[0], rows=drg[0].rows[::-1]), *drg[1:])
+        ),
         "label of a parent in the layer": replace(proof, drg_parents=(*drg[:-1], wrong_label(drg[-1]))),
         "path of a parent in the layer": replace(proof, drg_parents=(wrong_inclusion(drg[0]), *drg[1:])),
         "label of a parent before": replace(
@@ -207,7 +228,7 @@ def test_false_vanilla_proofs_break_a_row() -> None:
         _, broken, _ = compiled_witness(TINY_NAME, stacked_hints(circuit, output))
         assert broken is not None, name
         names.append(name)
-    assert len(set(names)) == 13
+    assert len(set(names)) == 18
 
 
 def test_a_sealed_sector() -> None:
