@@ -136,7 +136,7 @@ def prove_work(
     share = variables / len(sample)
     in_query = {"l": np.ones(len(sample), bool), "a": _is_used(key.a_query, sample)}
     in_query["b"] = (
-        _is_used(key.b_g1_query, sample) if key.b_places is None else np.isin(sample, key.b_places)
+        _is_used(key.b_g1_query, sample) if key.b_places is None else _are_among(key.b_places, sample)
     )
     ones = {name: float((is_one & used).sum()) * share for name, used in in_query.items()}
     rest = {name: float((~is_small & used).sum()) * share for name, used in in_query.items()}
@@ -174,3 +174,11 @@ def _is_used(query: U64Array, sample: IntArray) -> NDArray[np.bool_]:
     """Which of some variables stand in a matrix: those whose base is not infinity."""
     used: NDArray[np.bool_] = (query[sample].reshape(len(sample), -1) != 0).max(axis=1, initial=False)
     return used
+
+
+def _are_among(places: IntArray, sample: IntArray) -> NDArray[np.bool_]:
+    """Which numbers are among others that ascend."""
+    if not len(places):
+        return np.zeros(len(sample), np.bool_)
+    found = np.minimum(np.searchsorted(places, sample.astype(places.dtype)), len(places) - 1)
+    return np.equal(places[found], sample)

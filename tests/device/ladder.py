@@ -120,7 +120,8 @@ def measure(device: Any, name: str, repeats: int, folder: Path | None) -> dict[s
     device.reset_memory_peak()
     key = make_key(device, name, circuit, folder, row)
     row |= {"setup_device_bytes": device.memory().peak, "setup_host_bytes": gpu.host_peak_bytes()}
-    gpu.drop_cached_memory(device)
+    if device.kind == "cuda":
+        gpu.drop_cached_memory(device)
     recorder = Recorder()
     prover = timed(row, "key_load_s", partial(Prover, key, device, recorder=recorder, circuit=circuit))
     row["streamed"] = _load_event(recorder).tags["streamed"]
