@@ -3,9 +3,9 @@
 python -m tests.ab.study [--device cpu|cuda] [--parts indexer,pinning,batch,all,waterfall] [--circuit W] [--circuits 3]
     [--pairs 6] [--json FILE] [--budget-s S]
 
-The batch is several circuits of one shape, each with values of its own. On the cpu it is SHA-256's compression, of
-which all but a few percent of a PoRep's rows consist; on a GPU generated rows, half bits. Processor time on the cpu,
-where other programs then do not count; wall-clock time on a GPU. Every comparison looks at the bits first. A row is
+The batch is several circuits of one shape, each with values of its own. On the cpu it is SHA-256's compression,
+like nearly all rows of a PoRep; on a GPU generated rows, half bits. Processor time on the cpu, where other programs
+then do not count; wall-clock time on a GPU. Every comparison looks at the bits first. A row is
 written as it is done, and a later call with the same file and sources goes on where this one stopped.
 """
 
