@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from cuzk.errors import ShapeError
 from cuzk.synthesis import ONE, ConstraintSystem, LinearCombination, Variable
 
 __all__ = [
@@ -69,7 +70,17 @@ def bytes_to_bits(data: bytes) -> list[int]:
 
 
 def enforce_bit(cs: ConstraintSystem, variable: Variable) -> Bit:
-    """A variable as a boolean; one row, (1 - x) * x = 0."""
+    """An auxiliary variable as a boolean; one row, (1 - x) * x = 0.
+
+    Raises:
+        ShapeError: It is an input: these have no boolean.
+    """
+    if variable < 0:
+        raise ShapeError(
+            f"input {-1 - variable} as a boolean",
+            limit="an auxiliary variable",
+            remedy="define an auxiliary variable that is equal to it, and expose that",
+        )
     cs.enforce({ONE: 1, variable: -1}, {variable: 1}, {})
     return (variable + 1) << 1
 

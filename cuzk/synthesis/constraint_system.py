@@ -122,24 +122,24 @@ class ConstraintSystem(Recording):
 
         Args:
             table: Bits, lowest first.
-            a: A variable that is 0 or 1, auxiliary or ONE; so are b and c.
+            a: A variable that is 0 or 1; so are b and c.
             b: The second.
             c: The third.
         """
-        variable, aux = self._num_aux, self.aux
+        variable = self._num_aux
         self._num_aux = variable + 1
-        if aux is None:
+        if self.aux is None:
             self._operations.logic(variable, a, b, c, table)
         else:
-            place = (a < 0 or aux[a] != 0) + 2 * (b < 0 or aux[b] != 0) + 4 * (c < 0 or aux[c] != 0)
-            aux.append(table >> place & 1)
+            place = self._bit(a) + 2 * self._bit(b) + 4 * self._bit(c)
+            self.aux.append(table >> place & 1)
         return variable
 
     def define_sum(self, terms: Sequence[int], constant: int, count: int) -> Variable:
         """New variables, the bits of a sum of bits and a constant, lowest first. No row is written.
 
         Args:
-            terms: Pairs, one after the other: an auxiliary variable that is 0 or 1, and shift | negated << 8 for
+            terms: Pairs, one after the other: a variable that is 0 or 1, and shift | negated << 8 for
                 (variable xor negated) << shift.
             constant: Not negative; the sum stays below 2^63.
             count: Bits, at most 63.
@@ -150,7 +150,7 @@ class ConstraintSystem(Recording):
         if self.aux is None:
             return self._many(count, lambda first: self._operations.sum(first, count, terms, constant))
         pairs = zip(terms[::2], terms[1::2], strict=True)
-        total = constant + sum((self.aux[i] ^ how >> 8) << (how & 0xFF) for i, how in pairs)
+        total = constant + sum((self._bit(i) ^ how >> 8) << (how & 0xFF) for i, how in pairs)
         return self._append_bits(total, count)
 
     def define_bits(self, number: Variable, count: int) -> Variable:
@@ -230,6 +230,11 @@ class ConstraintSystem(Recording):
     def value(self, terms: Mapping[Variable, int]) -> int | None:
         """The value of a linear combination, reduced mod r, or None where the system keeps no values."""
         return None if self.aux is None else self._known(terms) % self.curve.r
+
+    def _bit(self, variable: Variable) -> int:
+        """0 or 1 as a variable's value is zero or not, where values are kept."""
+        values, number = (self.aux, variable) if variable >= 0 else (self.inputs, -1 - variable)
+        return int(values is not None and values[number] != 0)
 
     def _known(self, terms: Mapping[Variable, int]) -> int:
         """The value of a linear combination where values are kept, not reduced."""

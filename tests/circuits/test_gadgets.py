@@ -24,6 +24,7 @@ from cuzk.circuits.boolean import (
     bit_xor,
     bits_lc,
     bytes_to_bits,
+    enforce_bit,
     is_constant,
     sha256_ch,
     sha256_maj,
@@ -32,7 +33,7 @@ from cuzk.circuits.multipack import capacity, pack_bits, pack_into_inputs, packe
 from cuzk.circuits.uint32 import MultiEq, constant_word, word_from_bits_be, word_sum, word_to_bits_be
 from cuzk.curves import get_curve
 from cuzk.errors import RangeError, ShapeError
-from cuzk.synthesis import ConstraintSystem
+from cuzk.synthesis import ONE, ConstraintSystem
 from cuzk.witness import Witness
 
 TOY, BLS = get_curve("toy"), get_curve("bls12_381")
@@ -110,6 +111,15 @@ def test_a_bit_is_zero_or_one() -> None:
     cs = ConstraintSystem(TOY, with_values=True)
     alloc_bit(cs, 2)
     assert not is_satisfied(cs)
+
+
+def test_an_input_is_no_boolean() -> None:
+    """Its number would be that of a constant, and what is made of it would bind nothing."""
+    cs = ConstraintSystem(TOY)
+    for variable in (ONE, cs.alloc_input()):
+        with pytest.raises(ShapeError, match="auxiliary variable"):
+            enforce_bit(cs, variable)
+    assert cs.num_constraints == 0
 
 
 @pytest.mark.parametrize("count", [2, 3, 5, 8])

@@ -166,3 +166,16 @@ def test_a_circuit_that_outgrows_its_tables_is_refused_while_it_is_recorded() ->
     assert cs.num_aux == (1 << 31) - (1 << 16)
     with pytest.raises(RangeError, match="more than 2147483647 auxiliary variables"):
         cs.insert(block, [])
+
+
+def test_operations_on_bits_take_inputs_too() -> None:
+    """As the programs do: of whatever kind a variable is, its value counts."""
+    for value in (0, 1):
+        cs = ConstraintSystem(TOY, hints=[1 - value, value])
+        first, bit = cs.alloc(), cs.alloc_input()
+        cs.define_logic(0b1000_1000, bit, bit)
+        cs.define_logic(0b0110_0110, first, bit)
+        low = cs.define_sum([bit, 0, bit, 1 | 1 << 8], 4, 3)
+        assert cs.aux is not None
+        assert cs.aux == [1 - value, value, 1, *(((value + 2 * (1 - value) + 4) >> i) & 1 for i in range(3))]
+        assert low == 3
