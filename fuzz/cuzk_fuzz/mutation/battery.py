@@ -18,9 +18,13 @@ from cuzk_fuzz.devices import rotation
 from cuzk_fuzz.mutation.native import NativeKernels
 from cuzk_fuzz.mutation.plans import PLANS, Plan
 from cuzk_fuzz.registry import get_target
+from cuzk_fuzz.shadow.device import ShadowDevice, ShadowKernels
 
 #: How a run of the battery ends.
 SURVIVED, KILLED = 0, 1
+
+#: The emulator with shadow memory, where a platform is named.
+SHADOW = "shadow"
 
 #: Draws in a row that bring nothing new, after which a target's battery is complete.
 _ENOUGH = 80
@@ -75,7 +79,13 @@ def kernel_names(path: Path) -> frozenset[str]:
 
 
 def open_devices(path: Path, platform: str) -> list[Device]:
-    """The devices over a shared object: one on cpu, one a schedule on emu."""
+    """The devices over a shared object: one on cpu, one a schedule on emu, with or without shadow memory."""
+    if platform == SHADOW:
+        kernels = ShadowKernels(path)
+        return [
+            ShadowDevice(kernels, choice.schedule, choice.seed, choice.resident)  # type: ignore[arg-type]
+            for choice in rotation("emu", 0)
+        ]
     module = NativeKernels(path)
     if platform == "cpu":
         return [CpuDevice(1, module=module)]

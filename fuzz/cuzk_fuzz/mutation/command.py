@@ -11,7 +11,7 @@ from typing import Any
 
 from cuzk_fuzz.mutation.build import KERNELS
 from cuzk_fuzz.mutation.equivalents import load_equivalents, stale
-from cuzk_fuzz.mutation.operators import mutants_of
+from cuzk_fuzz.mutation.operators import GPU_OPERATORS, HELD_OUT, mutants_of
 from cuzk_fuzz.mutation.plans import DEFAULT_HEADERS, PLANS
 from cuzk_fuzz.mutation.runner import score_headers
 from cuzk_fuzz.mutation.score import VERDICTS, Score, Verdict
@@ -26,6 +26,9 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--header", action="append", choices=PLANS,
                         help=f"headers to mutate (default: {', '.join(DEFAULT_HEADERS)})")  # fmt: skip
+    parser.add_argument(
+        "--operator", action="append", default=[], help="only mutants of these kinds, or 'gpu', 'held-out'"
+    )
     parser.add_argument(
         "--sample", type=int, metavar="N", help="stop after N distinct mutants (default: all)"
     )
@@ -54,23 +57,40 @@ def summary(score: Score) -> str:
         f"score: {score.counts['killed']} of {score.distinct - score.counts['equivalent']} distinct mutants that are "
         f"not equivalent are killed: {score.score:.1%}"
     )
+    for title, names in (("faults of threads", GPU_OPERATORS), ("held-out operators", HELD_OUT)):
+        part = Score(0, [v for v in score.verdicts if v.mutant.operator in names])
+        if part.distinct:
+            meant = part.distinct - part.counts["equivalent"]
+            lines.append(f"  {title}: {part.counts['killed']} of {meant}: {part.score:.1%}")
     return "\n".join(lines)
+
+
+def _operators(given: list[str]) -> list[str]:
+    """Names of operators, groups of them spelt out."""
+    groups = {"gpu": GPU_OPERATORS, "held-out": HELD_OUT}
+    return [name for one in given for name in groups.get(one, (one,))]
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the command; 1 where a mutant survives that is not on the reviewed list, or the list is stale."""
     headers = args.header or list(DEFAULT_HEADERS)
     mutants = {header: mutants_of(header, (KERNELS / header).read_text()) for header in PLANS}
+    operators = _operators(args.operator)
     if args.list:
         for header in headers:
-            for mutant in mutants[header]:
+            for mutant in (m for m in mutants[header] if not operators or m.operator in operators):
                 _say(f"{mutant.name}\n    {mutant.original.strip()}\n    {mutant.mutated.strip()}")
         return DONE
     gone = stale(load_equivalents(), mutants)
     for entry in gone:
         _say(f"equivalent.toml: {entry.header} has no mutant {entry.mutant!r} any more")
     score = score_headers(
-        headers, sample=args.sample, seed=args.seed, jobs=max(1, args.jobs), on_verdict=_tell
+        headers,
+        sample=args.sample,
+        seed=args.seed,
+        jobs=max(1, args.jobs),
+        operators=operators,
+        on_verdict=_tell,
     )
     _say(summary(score))
     for verdict in score.survivors:

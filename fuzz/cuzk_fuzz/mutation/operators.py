@@ -54,6 +54,11 @@ class Mutant:
         return "\n".join(lines)
 
 
+#: Faults of threads, as against those of arithmetic.
+GPU_OPERATORS = ("barrier", "plain_add", "thread", "shuffle", "warp", "index")
+#: Operators that came after the tests: their score says how the tests do on what they were not written against.
+HELD_OUT = ("shuffle", "warp")
+
 #: What is no code to mutate, blanked in this order.
 _NO_CODE = (
     re.compile(r"//[^\n]*"),
@@ -121,6 +126,12 @@ _SWAPS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("operand", r"\b(u|x|y|zz|zzz|c0|c1|d0|d1)\b(?= [*+-] )", (r"\1.dbl()",)),
     ("thread", r"\bex\.(thread|block|lane)\(\)", (r"(ex.\1() + 1)",)),
     ("thread", r"\bex\.(width|num_blocks)\(\)", (r"(ex.\1() + 1)", r"(ex.\1() - 1)")),
+    ("shuffle", r"\bex\.shfl_up\(", ("ex.shfl_down(",)),
+    ("shuffle", r"\bex\.shfl_xor\(([^,()]+), ([^()]+?)\)",
+     (r"ex.shfl_xor(\1, (\2) ^ 1)", r"ex.shfl_xor(\1, (\2) / 2)")),
+    ("shuffle", r"\bex\.shfl\(([^,()]+), ([^()]+?)\)", (r"ex.shfl(\1, (\2) ^ 1)",)),
+    ("shuffle", r"\bex\.ballot\(([^()]+?)\)", (r"(ex.ballot(\1) & 0xffffu)",)),
+    ("warp", r"(?<!constexpr \()\bEx::WARP\b(?! (?:==|>) 1)", ("(Ex::WARP / 2)", "(Ex::WARP * 2)")),
     # A plain read, add and write; the atomic that adds nothing is where another thread may come in between.
     ("plain_add", r"\bex\.atomic_add\(",
      ("[&](auto* p, auto v) { auto old = *p; (void)ex.atomic_add(p, decltype(v)(0)); *p = old + v; return old; }(",)),

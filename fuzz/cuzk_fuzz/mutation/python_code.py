@@ -30,6 +30,7 @@ CHECKS = (
     ("groth16", 40, 4, "cpu"), ("msm", 24, 8, "cpu"), ("ntt", 60, 24, "cpu"), ("vec", 60, 60, "cpu"),
     ("spmv", 30, 40, "cpu"), ("batch_add", 16, 8, "cpu"), ("fixed_base", 10, 20, "cpu"),
     ("digits", 16, 60, "cpu"), ("identities", 10, 4, "cpu"), ("ntt", 24, 12, "emu"), ("msm", 8, 4, "emu"),
+    ("batch_add", 6, 4, "emu"), ("vec", 20, 20, "emu"), ("spmv", 8, 10, "emu"),
 )  # fmt: skip
 _MEMORY_BYTES = 6 << 30
 _SECONDS = 60

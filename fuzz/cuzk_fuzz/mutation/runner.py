@@ -9,18 +9,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from cuzk.errors import InternalError
-from cuzk_fuzz.mutation.battery import KILLED, SURVIVED, Drawn, draw_battery, fork_battery, kernel_names
+from cuzk_fuzz.mutation.battery import (
+    KILLED,
+    SHADOW,
+    SURVIVED,
+    Drawn,
+    draw_battery,
+    fork_battery,
+    kernel_names,
+)
 from cuzk_fuzz.mutation.build import (
     KERNELS,
     SANITIZED,
     SUFFIX,
     Workshop,
     build_common,
+    compiler,
     run_compiler,
     sanitizer_runtime,
 )
@@ -28,7 +37,8 @@ from cuzk_fuzz.mutation.equivalents import Equivalent, find, load_equivalents
 from cuzk_fuzz.mutation.operators import Mutant, mutants_of
 from cuzk_fuzz.mutation.plans import PLANS, Plan, PlanKey
 from cuzk_fuzz.mutation.score import Score, Verdict
-from cuzk_fuzz.mutation.steps import Command, Examination, Slot, Trial
+from cuzk_fuzz.mutation.steps import Command, Examination, Slot, Step, Trial
+from cuzk_fuzz.shadow.build import HOOKS, build_runtime
 
 #: A battery may take so many times as long as on the unchanged kernels, and some seconds more.
 _SLOWER, _EXTRA_SECONDS = 8, 5
@@ -67,6 +77,7 @@ class Runner:
         self._slots = [Slot(Workshop.create(folder / f"workshop{i}", common)) for i in range(jobs)]
         self._pristine = Workshop.create(folder / "pristine", common)
         self._bases: dict[PlanKey, _Base] = {}
+        self._shadow_objects: list[Path] = []
         self._seen: dict[tuple[PlanKey, str, str], tuple[int, str]] = {}
 
     def shuffled(self, seed: int) -> list[Mutant]:
@@ -142,6 +153,8 @@ class Runner:
                     code = yield command
                 if code != SURVIVED:
                     return Verdict(mutant, "killed", f"{platform}, address sanitizer", content)
+            if "emu" in different and (yield from self._shadowed(plan, workshop)) != SURVIVED:
+                return Verdict(mutant, "killed", "emu, shadow memory", content)
             return Verdict(mutant, "survived", "", content)
         finally:
             workshop.insert(None, mutant.header)
@@ -181,6 +194,35 @@ class Runner:
                     )
         return commands
 
+    def _shadowed(self, plan: Plan, workshop: Workshop) -> Generator[Step, int, int]:
+        """Put a workshop's kernels through the battery on the emulator with shadow memory; return its exit code.
+
+        Raises:
+            InternalError: The unchanged kernels do not pass it, or it does not build.
+        """
+        base = self._bases[plan.key]
+        self._shadow_objects = self._shadow_objects or build_runtime(self._folder)
+        places = [workshop] if SHADOW in base.limits else [self._pristine, workshop]
+        code = SURVIVED
+        for place in places:
+            path = place.folder / f"{SHADOW}.so"
+            link = [
+                compiler(),
+                "-shared",
+                "-o",
+                str(path),
+                str(place.object("emu")),
+                *map(str, self._shadow_objects),
+            ]
+            for command in (place.compile_command(plan, "emu", HOOKS), link):
+                if (yield Command(command)) != 0:
+                    raise InternalError(f"kernels with shadow memory do not build: {' '.join(command)}")
+            code = yield Trial(base.battery, path, SHADOW, base.limits.setdefault(SHADOW, 300))
+            path.unlink()
+            if place is self._pristine and code != SURVIVED:
+                raise InternalError(f"the unchanged kernels fail with shadow memory ({_way(code)})")
+        return code
+
     def _base(self, plan: Plan) -> _Base:
         """Build the unchanged kernels, draw the battery, and see that it passes.
 
@@ -218,13 +260,14 @@ def _way(code: int) -> str:
 
 
 def score_headers(
-    headers: Sequence[str], *, sample: int | None, seed: int, jobs: int,
+    headers: Sequence[str], *, sample: int | None, seed: int, jobs: int, operators: Sequence[str] = (),
     on_verdict: Callable[[Verdict], None] = lambda verdict: None,
 ) -> Score:  # fmt: skip
-    """Examine all mutants of some headers, or a seeded sample of so many distinct ones."""
+    """Examine all mutants of some headers by some operators, or a seeded sample of so many distinct ones."""
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="cuzk_mutants_") as folder:
         runner = Runner(headers, Path(folder), jobs=jobs)
+        runner.mutants = [m for m in runner.mutants if not operators or m.operator in operators]
         score = Score(len(runner.mutants))
         order = runner.mutants if sample is None else runner.shuffled(seed)
         for verdict in runner.run(order, sample):

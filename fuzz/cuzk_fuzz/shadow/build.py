@@ -10,7 +10,7 @@ from cuzk_fuzz.mutation.plans import Plan
 _HERE = Path(__file__).parent
 _ENTRY = _HERE.parent / "mutation" / "entry.cpp"
 #: Copies of whole structures stay visible only where no pass turns loops over them into calls.
-_HOOKS = ("-fsanitize=thread", "-fno-tree-loop-distribute-patterns")
+HOOKS = ("-fsanitize=thread", "-fno-tree-loop-distribute-patterns")
 _SHADOW = ("-DCUZK_SHADOW=1", f"-I{_HERE}", "-fvisibility=hidden", "-O2")
 
 
@@ -47,7 +47,7 @@ def build_kernels(plan: Plan, tree: Path, runtime: list[Path], target: Path) -> 
     """
     source, kernels = target.with_suffix(".cpp"), target.with_suffix(".o")
     source.write_text(plan.source())
-    run_compiler([*_flags(tree), *_HOOKS, "-c", str(source), "-o", str(kernels)])
+    run_compiler([*_flags(tree), *HOOKS, "-c", str(source), "-o", str(kernels)])
     command = [*_flags(tree), "-shared", "-Wl,--no-undefined", "-o", str(target)]
     run_compiler([*command, str(kernels), *map(str, runtime)])
     return target

@@ -1,0 +1,105 @@
+"""Faults in the prover's Python, by hand and by operators, and the checks that have to see them.
+
+Would catch: a fault that no longer fits its module, an altered module that does not take effect, checks that fail on
+the prover as it is. All faults: `python -m tests.harness.prover_faults`.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+from cuzk_fuzz.mutation import python_code
+from cuzk_fuzz.mutation.equivalents import load_equivalents
+from cuzk_fuzz.mutation.python_code import Checks, draw_checks, outcome, source_of
+from cuzk_fuzz.mutation.python_command import MODULES, REVIEWED, all_mutants, is_entry, main, summary
+from cuzk_fuzz.mutation.python_operators import mutants_of_python
+
+from tests.harness.prover_faults import faults, judge
+
+_SNIPPET = """\
+def f(a, b, *, flag=True):
+    if a < 0:
+        raise ValueError(f"{a} is below 0")
+    total = (a + 1) % b
+    if a is not None and not flag:
+        g(total)
+    return -total
+"""
+
+
+@pytest.fixture(scope="module")
+def checks() -> Checks:
+    """Some of what a full run draws."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(python_code, "CHECKS", (("groth16", 12, 4, "cpu"), ("ntt", 12, 12, "cpu")))
+        return draw_checks()
+
+
+def test_there_are_forty_and_all_fit() -> None:
+    every = faults()
+    assert len(every) >= 40
+    assert len({fault.id for fault in every}) == len(every)
+    for fault in every:
+        ast.parse(fault.source())
+
+
+def test_some_are_caught_and_the_prover_as_it_is_passes(checks: Checks) -> None:
+    wanted = {"c-without-rs", "h-first", "no-size"}
+    chosen = [fault for fault in faults() if fault.id in wanted]
+    assert all(how for _, how in judge(chosen, checks))
+    module = "cuzk.groth16.assemble"
+    assert outcome(module, source_of(module)[1], checks) == ""
+    assert outcome(module, "raise SystemExit", checks) != ""
+
+
+def test_operators_change_behaviour_and_nothing_else() -> None:
+    found = {(m.operator, m.mutated.strip()) for m in mutants_of_python("m", _SNIPPET)}
+    assert {
+        ("arithmetic", "total = (a - 1) % b"), ("arithmetic", "total = (a + 1) // b"),
+        ("constant", "total = (a + (2)) % b"), ("logic", "if a is not None or not flag:"),
+        ("relation", "if a is None and not flag:"), ("negation", "if a is not None and flag:"),
+        ("deletion", "pass"), ("negation", "return total"),
+    } <= found  # fmt: skip
+    assert not any("below" in text or text.startswith(("def", "if a <")) for _, text in found)
+
+
+def test_every_module_has_mutants_and_reviewed_ones_are_alive() -> None:
+    mutants = {module: [m for _, m in all_mutants([module])] for module in MODULES}
+    assert all(mutants.values())
+    for entry in load_equivalents(REVIEWED):
+        assert any(is_entry(entry, mutant) for mutant in mutants[entry.header]), entry
+    for module in ("cuzk.ops.ntt", "cuzk.groth16.assemble"):
+        text = source_of(module)[1]
+        for mutant in mutants[module]:
+            ast.parse(mutant.apply(text))
+
+
+def test_a_survivor_fails_the_command_and_the_record_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judged: list[str] = []
+
+    def verdict(module: str, mutant: object, checks: object) -> tuple[str, str]:
+        judged.append(module)
+        return ("killed", "ntt") if len(judged) > 1 else ("survived", "")
+
+    monkeypatch.setattr("cuzk_fuzz.mutation.python_command.judge", verdict)
+    monkeypatch.setattr("cuzk_fuzz.mutation.python_command.draw_checks", lambda seed: [])
+    arguments = ["--sample", "4", "--record", str(tmp_path / "record.json")]
+    assert main(arguments) == 1
+    assert "all operators: 3 of 4 killed: 75.0%" in capsys.readouterr().out
+    assert main(arguments) == 1
+    assert len(judged) == 4
+
+
+def test_the_summary_tells_held_out_operators_apart() -> None:
+    verdicts = {
+        "m:1:0:logic:or": ["killed"],
+        "m:2:0:relation:<": ["survived"],
+        "m:3:0:relation:>": ["equivalent"],
+    }
+    text = summary(verdicts, 9)
+    assert "all operators: 1 of 2 killed: 50.0%" in text
+    assert "held-out operators: 1 of 1 killed" in text
