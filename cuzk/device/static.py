@@ -63,9 +63,9 @@ def parse_log(log: str) -> dict[str, dict[str, int]]:
 
 def module_of(kernel: str) -> str:
     """Name of the module that holds a kernel, such as "bn254_g1"."""
-    if kernel.startswith("field_op_"):  # of fields, not of curves
-        return "any_fields"
-    return "_".join(kernel.split("_")[-3:] if "_bls12_381_" in kernel else kernel.split("_")[-2:])
+    names = (f"{curve}_{family}" for curve, family in builder.MODULES)
+    found = next((name for name in names if kernel.endswith("_" + name)), "")
+    return "any_fields" if not found or kernel.startswith("field_op_") else found  # of fields, not of curves
 
 
 def _block_sizes() -> dict[str, int]:
