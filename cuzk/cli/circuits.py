@@ -67,9 +67,10 @@ def load_compiled(name: str) -> CompiledCircuit:
     import cuzk.synthesis
     from cuzk.circuits.catalogue import compiled_circuit
     from cuzk.formats.pce import cached_circuit, code_digest
+    from cuzk.ops.piece_checks import check_circuit
 
     code = code_digest(*cuzk.circuits.__path__, *cuzk.synthesis.__path__)
-    return cached_circuit(circuit_folder(), name, code, lambda: compiled_circuit(name))
+    return cached_circuit(circuit_folder(), name, code, lambda: compiled_circuit(name), check_circuit)
 
 
 def load_circuit(text: str) -> R1CS:

@@ -201,7 +201,11 @@ def load_pce(path: PathLike, *, verify: bool = True) -> tuple[CompiledCircuit, P
 
 
 def cached_circuit(
-    directory: PathLike, name: str, code: str, compile_it: Callable[[], CompiledCircuit]
+    directory: PathLike,
+    name: str,
+    code: str,
+    compile_it: Callable[[], CompiledCircuit],
+    check: Callable[[CompiledCircuit], None] | None = None,
 ) -> CompiledCircuit:
     """A compiled circuit from a directory of files; made and put there where it is missing or damaged.
 
@@ -210,6 +214,7 @@ def cached_circuit(
         name: Name of the circuit.
         code: Hash of the code that makes it.
         compile_it: Makes it.
+        check: Raises an InputError where a circuit from a file contradicts itself: it is then made again.
     """
     path = Path(directory) / pce_name(name, code)
     info = PceInfo(name, code)
@@ -217,6 +222,8 @@ def cached_circuit(
         with contextlib.suppress(InputError):
             circuit, found = load_pce(path)
             if found == info:
+                if check is not None:
+                    check(circuit)
                 return circuit
     circuit = compile_it()
     with contextlib.suppress(OSError, InputError):

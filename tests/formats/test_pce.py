@@ -7,7 +7,7 @@ count that reaches outside an array, an old file taken for a changed circuit, a 
 from __future__ import annotations
 
 import io
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cuzk.circuits.catalogue import find_circuit
 from cuzk.curves import get_curve
-from cuzk.errors import CurveMismatchError, FormatError, InputError
+from cuzk.errors import CurveMismatchError, FormatError, InputError, RangeError
 from cuzk.formats import PceInfo, cached_circuit, code_digest, load_pce, save_pce
 from cuzk.formats import pce as module
 from cuzk.formats.array_file import write_arrays
@@ -216,6 +216,26 @@ def test_the_cache_makes_a_circuit_once_per_name_and_code(tmp_path: Path) -> Non
     (folder / pce_name("z", "b")).write_bytes((folder / pce_name("x", "b")).read_bytes())
     cached_circuit(folder, "z", "b", make)  # a file under another circuit's name is not taken
     assert len(made) == 5
+
+
+def test_a_file_that_contradicts_itself_is_made_again(tmp_path: Path) -> None:
+    """Checksums say nothing of a file that was written wrong."""
+    good, folder = small_circuit(), tmp_path / "cache"
+    folder.mkdir()
+    level = (good.pieces[0].instances.level + 9).astype(np.uint32)
+    wrong = replace(good.pieces[0], instances=replace(good.pieces[0].instances, level=level))
+    path = folder / pce_name("x", "a")
+    save_pce(path, replace(good, pieces=(wrong, *good.pieces[1:])), PceInfo("x", "a"))
+    checked = []
+
+    def check(circuit: CompiledCircuit) -> None:
+        checked.append(circuit)
+        if circuit.pieces[0].instances.level[0] >= 9:
+            raise RangeError("a level")
+
+    for _ in range(2):
+        assert_same(cached_circuit(folder, "x", "a", small_circuit, check), good)
+    assert len(checked) == 2
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
