@@ -31,7 +31,7 @@ EXAMPLES = epilog(
     "cuzk bench ntt --curve bn254 --size 2^10 --repeats 3 --json",
     "cuzk bench prove --size 2^10 --variant M2=none",
     "cuzk bench synth sha256:compression --variant A3=on",
-    "cuzk bench stress winning-post:2KiB --jobs 40 --concurrency 8 --keys keys/ --json",
+    "cuzk bench stress poseidon:2 --jobs 4",
     note="Wall-clock time from launch to the end of the last kernel, after one run to warm up; copies of the "
     "inputs are not in it. Spread is the distance of the quartiles over the median.",
 )

@@ -289,6 +289,7 @@ class Engine:
         index, error = worker.state.index, worker.state.last_error
         self.keys.worker_gone(worker, error)
         for task in [task for order in orders for task in order.tasks]:
+            self.schedule.entered(index, task, "over")
             job = self.board.get(task.job_id)
             if job is None:
                 continue

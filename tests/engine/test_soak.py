@@ -49,3 +49,12 @@ def test_what_a_critical_partition_waited_for_is_counted(tmp_path: Path) -> None
 def test_growth_is_seen() -> None:
     assert flatness([50.0, 60, 61, 60, 61, 60, 61, 60, 61]) <= 1
     assert flatness([50.0 + 10 * i for i in range(9)]) == 30
+
+
+def test_a_killed_worker_ends_a_wait(tmp_path: Path) -> None:
+    """What the partition waits for on its next worker is counted from there."""
+    log = _log(
+        tmp_path / "log", _add("low", 1), _add("urgent", 4), _at("low", "gpu"), _at("urgent", "ready"),
+        _at("low", "over"), _at("urgent", "over"), _at("low", "gpu"), _at("urgent", "ready"), _at("urgent", "gpu"),
+    )  # fmt: skip
+    assert overtaken([log]) == (1, 1)
