@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from cuzk.ab import engine
 from cuzk.ab.engine import compare_engines, engine_candidates, pipeline_of
-from cuzk.ab.engine_workload import engine_workload, worker_config
+from cuzk.ab.engine_workload import engine_workload, make_key, worker_config
 from cuzk.cli.bench_engine import percentiles
-from cuzk.engine.config import PipelineConfig
+from cuzk.engine.backend import ProverBackend, key_bytes
+from cuzk.engine.config import DaemonConfig, PipelineConfig, parse_config
+from cuzk.engine.daemon import worker_configs
+from cuzk.engine.worker import WorkerConfig
 from cuzk.errors import InputError
+from cuzk.formats import load_key
 from cuzk.variants import ENGINE_VARIANTS
 from tests.cli.support import assert_refused, cuzk
 
@@ -104,3 +110,24 @@ def test_bench_of_an_engine_refuses() -> None:
 def test_percentiles() -> None:
     assert percentiles([]) == {}
     assert percentiles(list(range(1, 101))) == {"mean": 50.5, "p50": 50, "p90": 90, "p99": 99, "max": 100}
+
+
+def test_what_a_real_key_takes_is_measured(tmp_path: Path) -> None:
+    """The arrays of the key, as large as its file, and what the cpu's prover copies of them."""
+    path = make_key(SMALL, tmp_path)
+    arrays = key_bytes(load_key(path))
+    assert arrays <= path.stat().st_size <= arrays + (1 << 16)
+    backend = ProverBackend(WorkerConfig("cpu", settings={"keys_folder": str(tmp_path)}))
+    assert backend.preload(SMALL) is False
+    (report,) = backend.keys()
+    assert report.device_bytes == 0
+    assert arrays <= report.host_bytes <= 3 * arrays + (1 << 20)
+    assert backend.evict(SMALL) == report.host_bytes
+
+
+def test_no_configuration_can_ask_for_known_blinding() -> None:
+    for text in ("insecure_blinding = 'x'", "[pipeline]\ninsecure_blinding = 'x'"):
+        with pytest.raises(InputError, match="unknown key"):
+            parse_config(text)
+    (worker,) = worker_configs(DaemonConfig(), ["cpu"])
+    assert "insecure_blinding" not in worker.settings
