@@ -70,6 +70,7 @@ def gate(out: Path, shard: str = "1/1") -> list[Step]:
              table, seed=0),
         Step("mutants", _python("cuzk_fuzz", "mutants", "--sample", "12", "--seed", "1", "--json", str(mutants)),
              mutants, seed=1),
+        Step("prover-faults", _python("tests.harness.prover_faults"), seed=0),
         Step("types", _python("mypy")),
         Step("style", _python("ruff", "check", ".")),
         Step("imports", (str(Path(sys.executable).with_name("lint-imports")),)),
@@ -89,6 +90,8 @@ def nightly(out: Path, shard: str = "1/1", *, scale: float = 1.0, seed: int = 0)
              out / "throughput.json"),
         Step("sensitivity", _python("cuzk_fuzz", "sensitivity", "--record", str(out / "sensitivity.json"),
                                     "--budget", str(3600 * scale)), out / "sensitivity.json"),
+        Step("shadow", _python("cuzk_fuzz.shadow", "--seconds", str(300 * scale), "--seed", str(seed)), seed=seed),
+        Step("historical", _python("tests.harness.historical", "--record", str(out / "historical.json")), seed=1),
     ]  # fmt: skip
     for device in ("cpu", "emu"):
         result = out / f"campaign-{device}.json"
