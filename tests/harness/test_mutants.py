@@ -12,7 +12,7 @@ import pytest
 from cuzk_fuzz import cli, commands
 from cuzk_fuzz.mutation.build import KERNELS
 from cuzk_fuzz.mutation.equivalents import Equivalent, find, load_equivalents, stale
-from cuzk_fuzz.mutation.operators import Mutant, code_only, mutants_of
+from cuzk_fuzz.mutation.operators import GPU_OPERATORS, HELD_OUT, Mutant, code_only, mutants_of
 from cuzk_fuzz.mutation.plans import DEFAULT_HEADERS, PLANS
 from cuzk_fuzz.mutation.runner import Runner
 from cuzk_fuzz.mutation.score import Score, Verdict
@@ -55,6 +55,18 @@ def test_operators_make_the_faults_they_are_named_for() -> None:
     assert set(found) == {
         "relation", "drop_carry", "negation", "branch", "barrier", "index", "ternary", "constant",
     }  # fmt: skip
+
+
+def test_faults_of_threads_have_operators_of_their_own() -> None:
+    line = "if constexpr (Ex::WARP == 1) x = ex.shfl_xor(v, mask / 2) + ex.ballot(b) + lane % Ex::WARP;\n"
+    found = _mutated(line)
+    assert found["shuffle"] == [
+        line.strip().replace("mask / 2", "(mask / 2) ^ 1"),
+        line.strip().replace("mask / 2", "(mask / 2) / 2"),
+        line.strip().replace("ex.ballot(b)", "(ex.ballot(b) & 0xffffu)"),
+    ]
+    assert [text[-17:] for text in found["warp"]] == ["% (Ex::WARP / 2);", "% (Ex::WARP * 2);"]
+    assert set(HELD_OUT) <= set(GPU_OPERATORS)
 
 
 def test_what_is_no_code_is_left_alone() -> None:
@@ -136,6 +148,10 @@ def test_every_fate_is_told(tmp_path: Path) -> None:
     assert fates[1] == ("duplicate", wrong_sign.name)
     assert [verdict for verdict, _ in fates[2:5]] == ["same as the original", "not compiling", "equivalent"]
     assert all(verdict == "killed" for verdict, _ in fates[5:])
+    # A read behind the array, in the bytes that the emulator keeps around it: answers and sanitizer do not show it.
+    beside = "(Ex::WARP == 1 ? 0 : *(volatile const i64*)&a.row_ptr[row + 2] * 0) + a.row_ptr[row]"
+    (verdict,) = runner.run([_change(source, "i64 begin = a.row_ptr[row], end", "a.row_ptr[row]", beside)])
+    assert (verdict.verdict, verdict.how) == ("killed", "emu, shadow memory")
 
 
 def _score(*verdicts: str) -> Score:
