@@ -21,7 +21,7 @@ from tests.engine.porep import check, prove_over_the_wire
 from tests.engine.test_commands import running
 
 #: What the daemon and its worker may take of a processor until a worker is ready; the machine may be busy.
-_READY_CPU_S = 4.0
+_READY_CPU_S = 3.0
 SMALL = "por:poseidon:8-0-0:64:public"
 
 

@@ -64,11 +64,11 @@ def test_a_key_is_let_go_where_a_partition_is_cancelled_between_stages(tmp_path:
     """The second partition is through with the device and waits to be finished when its job is cancelled."""
 
     async def scenario(engine: Engine) -> None:
-        engine.submit(job(script(finish=400), name="first"))
-        engine.submit(job(script(gpu=1), name="second"))
+        engine.submit(job(script(finish=2000), name="first"))
+        engine.submit(job(script(gpu=100), name="second"))
         await until(lambda: ("first", 0) in engine.workers[0].state.stages)
         await until(lambda: engine.workers[0].state.stages.get(("second", 0), ("", 0))[0] == "gpu")
-        await asyncio.sleep(0.1)
+        await until(lambda: engine.workers[0].state.stages[("second", 0)][0] == "ready")
         assert engine.cancel("second")
         await ended(engine, "first")
         await until(lambda: not engine.workers[0].state.orders)
