@@ -20,6 +20,8 @@ __all__ = ["check_circuit", "given_inputs", "operand_rows", "own_reads", "ranges
 
 _REMEDY = "the compiled circuit is damaged: compile it again"
 _MOST = 1 << 31  # tables are indexed in 32 bits, and some numbers have a sign
+#: Inputs of a piece that occurs nowhere.
+_MOST_UNUSED = 1 << 16
 
 
 def ranges(first: IntArray, count: IntArray) -> IntArray:
@@ -104,7 +106,8 @@ def _check_vars(piece: Piece, var: IntArray, name: str, where: str) -> None:
 def _check_rows(circuit: CompiledCircuit, piece: Piece, where: str) -> None:
     sizes = (piece.num_bound, piece.num_inputs, piece.num_aux, piece.num_hints)
     _demand(min(sizes) >= 0 and max(sizes) < _MOST, f"sizes {sizes}", where, "0 to 2^31 - 1")
-    most = circuit.num_inputs - 1
+    # Tables as large as this are made below, whether the piece occurs or not.
+    most = circuit.num_inputs - 1 if len(piece.instances) else _MOST_UNUSED
     _demand(piece.num_inputs <= most, f"{piece.num_inputs} inputs in a smaller circuit", where, f"{most}")
     for name, rows in zip("ABC", piece.rows, strict=True):
         at = f"{where}, matrix {name}"

@@ -23,7 +23,7 @@ SHARE, FACTOR = 0.04, 1.6
 
 
 def blank_key(r1cs: R1CS) -> ProvingKey:
-    """A key of the right sizes whose points are all infinity: the model looks at sizes only."""
+    """A key of the right sizes: the model looks at them, and at which bases of A and B are infinity."""
     g1, g2, variables = r1cs.curve.g1, r1cs.curve.g2, r1cs.num_variables
     one_g1, one_g2 = np.zeros(g1.affine_shape, np.uint64), np.zeros(g2.affine_shape, np.uint64)
 
@@ -31,10 +31,13 @@ def blank_key(r1cs: R1CS) -> ProvingKey:
         return np.zeros((count, *g1.affine_shape), np.uint64)
 
     a, b, c = r1cs.with_binding_rows()
+    a_query, b_query = some(variables), some(variables)
+    a_query[np.unique(a.col)] = 1
+    b_query[np.unique(b.col)] = 1
     return ProvingKey(
         r1cs.curve, r1cs.num_public, r1cs.domain_log2, "odd_lagrange", "snarkjs",
         one_g1, one_g1, one_g1, one_g2, one_g2, one_g2, some(r1cs.num_public + 1),
-        some(variables), some(variables), np.zeros((variables, *g2.affine_shape), np.uint64),
+        a_query, b_query, np.zeros((variables, *g2.affine_shape), np.uint64),
         some(1 << r1cs.domain_log2), some(variables - r1cs.num_public - 1), a, b, c,
     )  # fmt: skip
 
