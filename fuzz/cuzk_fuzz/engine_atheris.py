@@ -12,6 +12,9 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,7 +58,7 @@ def main(path: str) -> None:
 
     if early := imported_too_early():
         raise RuntimeError(f"imported before they were instrumented: {', '.join(early)}")
-    with atheris.instrument_imports(include=INSTRUMENTED):
+    with _files_first(), atheris.instrument_imports(include=INSTRUMENTED):
         from cuzk_fuzz import corpus, engine, worker
     settings = worker.Settings.load(Path(path))
     session = worker.Session(settings)
@@ -83,6 +86,17 @@ def main(path: str) -> None:
     options = [f"-seed={settings.seed + 1}", f"-max_len={_MAX_BYTES}", "-len_control=0", "-rss_limit_mb=0"]
     atheris.Setup([sys.argv[0], *options, str(folder)], one_input)
     atheris.Fuzz()
+
+
+@contextmanager
+def _files_first() -> Iterator[None]:
+    """Python's own finder before that of an editable install, whose loaders atheris cannot instrument."""
+    before = list(sys.meta_path)
+    sys.meta_path.insert(0, PathFinder)
+    try:
+        yield
+    finally:
+        sys.meta_path[:] = before
 
 
 def blind_reason(session: Session) -> str:
