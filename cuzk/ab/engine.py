@@ -39,7 +39,11 @@ def pipeline_of(values: dict[str, str]) -> PipelineConfig:
     """
     for name, value in values.items():
         if name not in ENGINE_VARIANTS:
-            raise InputError(f"{name} is no variant of the engine", limit=", ".join(ENGINE_VARIANTS))
+            raise InputError(
+                f"{name} is no variant of the engine",
+                limit=", ".join(ENGINE_VARIANTS),
+                remedy="see `cuzk variants`",
+            )
         ENGINE_VARIANTS[name].check(value)
     found = {name: row.default for name, row in ENGINE_VARIANTS.items()} | values
     return replace(
@@ -111,7 +115,11 @@ class EngineRunner:
     def sample(self, clock: str) -> dict[str, float]:
         """Milliseconds of all jobs together, and of each stage summed over partitions."""
         if clock != "wall":
-            raise InputError(f"clock {clock!r} of an engine", limit="wall: its work is in other processes")
+            raise InputError(
+                f"clock {clock!r} of an engine",
+                limit="wall: its work is in other processes",
+                remedy="leave --clock out",
+            )
         began = time.perf_counter()
         done = self.run()
         found = {TOTAL: (time.perf_counter() - began) * 1e3}

@@ -89,7 +89,11 @@ def engine_workload(circuit: str, jobs: int, partitions: int) -> Iterator[Engine
     from cuzk.circuits.catalogue import find_circuit
 
     if not (1 <= jobs <= 1000 and 1 <= partitions <= 64):
-        raise InputError(f"{jobs} jobs of {partitions} partitions", limit="1 to 1000 jobs of 1 to 64")
+        raise InputError(
+            f"{jobs} jobs of {partitions} partitions",
+            limit="1 to 1000 jobs of 1 to 64",
+            remedy="ask for fewer",
+        )
     found = find_circuit(circuit)
     requests = []
     for i in range(jobs):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["check_source", "circuit_folder", "is_built_in", "load_circuit", "load_compiled", "read_hints"]
 
 
-def is_built_in(text: str) -> bool:
+def is_built_in(text: str, option: str = "CIRCUIT") -> bool:
     """Whether a text names a built-in circuit; if not, it has to be a file that is there.
 
     Raises:
@@ -28,7 +28,7 @@ def is_built_in(text: str) -> bool:
     if is_circuit_name(text) and not Path(text).exists():
         find_circuit(text)
         return True
-    check_inputs({"CIRCUIT": Path(text)})
+    check_inputs({option: Path(text)})
     return False
 
 
@@ -43,7 +43,7 @@ def check_source(circuit: str | None, witness: Path | None, vanilla: Path | None
     """
     if (witness is None) == (vanilla is None):
         raise InputError("a proof is made from either --witness or --vanilla", remedy="give one of them")
-    built_in = circuit if circuit is not None and is_built_in(circuit) else ""
+    built_in = circuit if circuit is not None and is_built_in(circuit, "--circuit") else ""
     if vanilla is not None and not built_in:
         raise InputError(
             "a vanilla proof belongs to a built-in circuit",

@@ -115,7 +115,10 @@ def submit(
 def _priority(text: str) -> int:
     if text.lower() not in _PRIORITIES:
         raise InputError(
-            f"there is no priority {text!r:.40}", where="--priority", limit=", ".join(_PRIORITIES)
+            f"there is no priority {text!r:.40}",
+            where="--priority",
+            limit=", ".join(_PRIORITIES),
+            remedy="leave it out for normal",
         )
     return _PRIORITIES.index(text.lower()) + 1
 
@@ -135,7 +138,11 @@ def _filecoin(circuit: str, files: list[Path]) -> dict[str, Any]:
     data = [path.read_bytes() for path in files]
     if family == "porep":
         if len(data) != 1:
-            raise InputError(f"{len(data)} files for a PoRep", limit="one output of the first commit phase")
+            raise InputError(
+                f"{len(data)} files for a PoRep",
+                limit="one output of the first commit phase",
+                remedy="give one --vanilla",
+            )
         return fields | {"vanilla_proof": data[0]}
     return fields | {"vanilla_proofs": data}
 

@@ -137,6 +137,7 @@ def count_instructions(
             raise CuzkError(
                 f"callgrind failed with {done.returncode}: {done.stderr.strip()[-400:]}",
                 limit=f"{_LIMIT_CPU_S} s of processor time",
+                remedy="see whether `valgrind --version` works; leave tier T1h out where it does not",
             )
         return read_counts(Path(folder))
 

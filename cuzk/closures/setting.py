@@ -39,7 +39,9 @@ class Setting:
     def __post_init__(self) -> None:
         if self.indexer not in INDEXERS:
             raise InputError(
-                f"there is no indexer {self.indexer!r}", limit=f"possible: {', '.join(INDEXERS)}"
+                f"there is no indexer {self.indexer!r}",
+                limit=f"possible: {', '.join(INDEXERS)}",
+                remedy="choose one with --variant A1=VALUE",
             )
 
     @classmethod

@@ -20,6 +20,10 @@ __all__ = ["EngineClient"]
 _METHODS = {method.name: (service, method) for service, methods in SERVICES.items() for method in methods}
 
 
+class _RefusedError(InputError):
+    """The daemon's own words, which say what to do."""
+
+
 class EngineClient:
     """A connection to a daemon.
 
@@ -89,7 +93,7 @@ class EngineClient:
     def _translated(self, error: Any) -> EngineError | InputError:
         code, details = error.code(), error.details() or ""
         if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND):
-            return InputError(details)
+            return _RefusedError(details)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in details:
             return InputError(
                 f"the message is too large: {details}", where=self.address,

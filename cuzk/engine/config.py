@@ -188,11 +188,18 @@ def load_config(path: Path) -> DaemonConfig:
     try:
         if path.stat().st_size > _MAX_FILE:
             raise InputError(
-                "the file is too large for a configuration", where=str(path), limit=f"{_MAX_FILE} bytes"
+                "the file is too large for a configuration",
+                where=str(path),
+                limit=f"{_MAX_FILE} bytes",
+                remedy="name the TOML file of the daemon",
             )
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"the configuration cannot be read: {error}", where=str(path)) from error
+        raise InputError(
+            f"the configuration cannot be read: {error}",
+            where=str(path),
+            remedy="check the path and its permissions",
+        ) from error
     return parse_config(text, where=str(path))
 
 
@@ -201,10 +208,17 @@ def parse_config(text: str, *, where: str = "configuration") -> DaemonConfig:
     try:
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"not TOML: {error}", where=where) from error
+        raise InputError(
+            f"not TOML: {error}", where=where, remedy="see docs/daemon.md for a whole file"
+        ) from error
     config = _table(DaemonConfig, tree, "", where)
     if config.log_level not in _LEVELS:
-        raise InputError(f"log_level is {config.log_level!r:.40}", where=where, limit=", ".join(_LEVELS))
+        raise InputError(
+            f"log_level is {config.log_level!r:.40}",
+            where=where,
+            limit=", ".join(_LEVELS),
+            remedy="choose one of them",
+        )
     if bool(config.security.tls_certificate) != bool(config.security.tls_key):
         raise InputError(
             "TLS needs both a certificate and a key",
@@ -261,4 +275,4 @@ def _value(kind: Any, value: Any, name: str, where: str) -> Any:
 
 def _expect(good: bool, name: str, what: str, where: str) -> None:
     if not good:
-        raise InputError(f"{name} is not {what}", where=where)
+        raise InputError(f"{name} is not {what}", where=where, remedy="see docs/daemon.md for a whole file")

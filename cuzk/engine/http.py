@@ -47,7 +47,9 @@ class StatusServer:
         self._loop = asyncio.get_running_loop()
         host, _, port = listen.rpartition(":")
         if not host or not port.isdigit():
-            raise InputError(f"{listen!r:.80} is no HOST:PORT", where="status_listen")
+            raise InputError(
+                f"{listen!r:.80} is no HOST:PORT", where="status_listen", remedy="write 127.0.0.1:9821"
+            )
         try:
             self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), self._handler(token))
         except (OSError, OverflowError) as error:

@@ -57,7 +57,10 @@ class KeyFiles:
                 if path.is_file():
                     return path
             except OSError as error:
-                raise InputError(f"the key of {circuit!r:.80} cannot be read: {error.strerror}") from error
+                raise InputError(
+                    f"the key of {circuit!r:.80} cannot be read: {error.strerror}",
+                    remedy="check its permissions",
+                ) from error
         looked = ", ".join(map(os.fspath, candidates)) or "no folder of keys is configured"
         raise InputError(
             f"there is no key of {circuit!r:.80}",

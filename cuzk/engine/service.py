@@ -79,7 +79,7 @@ class _Services:
         answers = await self._engine.keys.preload(request.circuit_id)
         for answer in answers:
             if answer.error:
-                raise InputError(answer.error)
+                raise _RelayedError(answer.error)
         return message("cuzk.v1.PreloadSrsResponse")(
             already_loaded=all(answer.was_loaded for answer in answers),
             load_time_ms=round((time.monotonic() - began) * 1e3),
@@ -140,6 +140,10 @@ class _Services:
             job, _ = submitting.result()
             if job.id in self._engine.board:
                 self._engine.cancel(job.id)
+
+
+class _RelayedError(InputError):
+    """A worker's own words, which say what to do."""
 
 
 class _NotFoundError(InputError):
@@ -257,7 +261,10 @@ def read_token(security: SecurityConfig) -> str:
     token = _read(security.token_file).decode("utf-8", "replace").partition("\n")[0].strip()
     if len(token) < _MIN_TOKEN:
         raise InputError(
-            "the token is too short", where=security.token_file, limit=f"{_MIN_TOKEN} characters or more"
+            "the token is too short",
+            where=security.token_file,
+            limit=f"{_MIN_TOKEN} characters or more",
+            remedy="write a longer random one into the file",
         )
     return token
 
@@ -308,4 +315,6 @@ def _read(path: str) -> bytes:
     try:
         return Path(path).read_bytes()
     except OSError as error:
-        raise InputError(f"the file cannot be read: {error}", where=path) from error
+        raise InputError(
+            f"the file cannot be read: {error}", where=path, remedy="check the path and its permissions"
+        ) from error

@@ -51,7 +51,7 @@ class Measured:
         for i, value in enumerate(self.samples):
             _check(f"sample {i}", value)
         if not self.low <= self.median <= self.high:
-            raise RangeError(f"median {self.median} outside its interval {self.low} to {self.high}")
+            raise RangeError(f"median {self.median} outside its interval", limit=f"{self.low} to {self.high}")
         if self.floor is not None:
             _check("floor", self.floor)
 
@@ -95,14 +95,14 @@ class Measured:
         needed = {"median", "low", "high", "count", "unit"}
         unknown = sorted(set(raw) - needed - {"samples", "floor"})
         if missing := sorted(needed - set(raw)):
-            raise RangeError(f"{', '.join(missing)} missing")
+            raise RangeError(f"{', '.join(missing)} missing", limit=", ".join(sorted(needed)))
         if unknown:
-            raise RangeError(f"unknown keys {', '.join(unknown)}")
+            raise RangeError(f"unknown keys {', '.join(unknown)}", limit=", ".join(sorted(needed)))
         if not isinstance(raw["count"], int) or isinstance(raw["count"], bool):
             raise RangeError(f"count {raw['count']!r}", limit="a whole number")
         samples = raw.get("samples", [])
         if not isinstance(samples, list):
-            raise RangeError("samples are no list")
+            raise RangeError("samples are no list", limit="a list of numbers")
         return cls(
             raw["median"],
             raw["low"],

@@ -54,7 +54,7 @@ def median_interval(values: Sequence[float], level: float = 0.95) -> tuple[float
         Two order statistics; least and greatest value where there are too few values for the level (under 6 for 95%).
     """
     if not values:
-        raise RangeError("an interval of no values")
+        raise RangeError("an interval of no values", limit="at least one value")
     ordered, k = sorted(values), _rank(len(values), (1 - level) / 2)
     return (ordered[k - 1], ordered[-k]) if k else (ordered[0], ordered[-1])
 
@@ -67,7 +67,7 @@ def rate_upper_bound(seen: int, trials: int, level: float = 0.95) -> float:
         0.0487
     """
     if trials < 1 or not 0 <= seen <= trials:
-        raise RangeError(f"{seen} of {trials} trials")
+        raise RangeError(f"{seen} of {trials} trials", limit="0 <= seen <= trials, trials >= 1")
     if seen == trials:
         return 1.0
     low, high = 0.0, 1.0

@@ -35,7 +35,9 @@ def _size_name(sector_size: int) -> tuple[str, int]:
         if shape.size_bytes == sector_size:
             return shape.name, shape.partitions
     known = ", ".join(str(shape.size_bytes) for shape in SECTOR_SHAPES.values())
-    raise InputError(f"sector_size is {sector_size}", limit=f"one of {known}")
+    raise InputError(
+        f"sector_size is {sector_size}", limit=f"one of {known}", remedy="send the size in bytes"
+    )
 
 
 def _joined(proofs: Sequence[bytes]) -> bytes:
@@ -61,6 +63,7 @@ def job_request(request: Any) -> JobRequest:
         raise InputError(
             f"proof_kind {request.proof_kind} is not proven here",
             limit="POREP_SEAL_COMMIT, WINDOW_POST_PARTITION, WINNING_POST",
+            remedy="send one of these, or submit a witness",
         )
     if bool(request.vanilla_proof) == bool(request.vanilla_proofs):
         raise InputError(
