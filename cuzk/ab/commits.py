@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+import cuzk
 from cuzk.ab.runner import Trace, open_named
 from cuzk.ab.settings import Setting
 from cuzk.ab.workload import Workload
@@ -122,15 +123,16 @@ def _unpack(archive: bytes, target: Path) -> None:
 
 def _provide(tree: Path, log: Path, device: Device, progress: Callable[[str], None]) -> None:
     """Put the native modules into a tree: this process's own where the sources are the same, else compiled."""
-    from cuzk.device.sources import KERNEL_DIR, host_source_digest
+    from cuzk.device.sources import host_source_digest
 
     # What this process has loaded is what the other one will load: not every module of every processor.
     loaded = sorted(name.removeprefix("cuzk.") for name in sys.modules if name.startswith("cuzk._"))
-    loaded = [name for name in loaded if list(KERNEL_DIR.parent.glob(f"{name}.*.so"))]
+    built = _own_modules()
+    loaded = [name for name in loaded if name in built]
     missing = [name for name in loaded if not list((tree / "cuzk").glob(f"{name}.*.so"))]
     own = getattr(getattr(device.reference, "_module", None), "source_digest", lambda: None)()
     if missing and own is not None and host_source_digest(tree / "cuzk" / "kernels") == own:
-        for module in KERNEL_DIR.parent.glob("_*.so"):
+        for module in built.values():
             shutil.copyfile(module, tree / "cuzk" / module.name)
         return
     if missing:  # an older commit may not have them all
@@ -141,6 +143,15 @@ def _provide(tree: Path, log: Path, device: Device, progress: Callable[[str], No
     progress(f"compile {', '.join(missing)} of that commit: minutes, and less the next time; log: {log}")
     for made in _compile(tree, missing, log):
         shutil.copyfile(made, tree / "cuzk" / made.name)
+
+
+def _own_modules() -> dict[str, Path]:
+    """This package's compiled modules by name; an editable install has them beside no sources."""
+    return {
+        path.name.partition(".")[0]: path
+        for folder in reversed(cuzk.__path__)
+        for path in Path(folder).glob("_*.so")
+    }
 
 
 def _compile(tree: Path, modules: Sequence[str], log: Path) -> list[Path]:
@@ -230,7 +241,7 @@ class CommitRunner:
         )
         self._folder = tempfile.TemporaryDirectory(prefix="cuzk-ab-")
         request = _save(workload, Path(self._folder.name)) | {
-            "variants": dict(setting.variants), "device": setting.device,
+            "variants": dict(setting.variants), "device": setting.device, "tree": str(tree),
         }  # fmt: skip
         environment = os.environ | {"PYTHONPATH": str(tree), "PYTHONSAFEPATH": "1"}
         self._process = subprocess.Popen(

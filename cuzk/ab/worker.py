@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import sys
 import warnings
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 _BLINDING = (7, 11)
@@ -18,6 +20,12 @@ class _Worker:
     """The prover of that commit, and what its last run recorded."""
 
     def __init__(self, request: dict[str, Any]) -> None:
+        import cuzk
+
+        if not Path(cuzk.__file__).resolve().is_relative_to(Path(request["tree"]).resolve()):
+            raise ImportError(
+                f"cuzk is imported from {cuzk.__file__}, not from that commit's {request['tree']}"
+            )
         from cuzk.device import get_device
         from cuzk.formats import load_key, load_witness
         from cuzk.groth16 import Prover
@@ -80,6 +88,8 @@ class _Worker:
 
 def main() -> None:
     """Answer requests until stdin ends."""
+    # The finder of an editable install comes first, and would import its own package, not that commit's.
+    sys.meta_path.insert(0, PathFinder)
     worker: _Worker | None = None
     for line in sys.stdin:
         request = json.loads(line)

@@ -6,6 +6,7 @@ but stays, a build whose failure leaves no log, and an older commit asked for a 
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import cuzk
 from cuzk.ab import commits
 from cuzk.ab.commits import build_commit
 from cuzk.device import get_device, sources
@@ -67,9 +69,13 @@ class Checkout:
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checkout:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    # The recipe needs no nanobind, and an environment that only runs the package has none.
+    (tmp_path / "nanobind").mkdir()
+    (tmp_path / "nanobind" / "__main__.py").write_text("print('/nowhere')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.setattr(sources, "host_source_digest", lambda directory=None: "of other sources")
-    own = Path(commits.__file__).parents[1]
-    loaded = [name for name in ("_cpu", "_cpu_v3", "_pairing") if list(own.glob(f"{name}.*.so"))]
+    own = [path.name.split(".")[0] for folder in cuzk.__path__ for path in Path(folder).glob("_*.so")]
+    loaded = [name for name in ("_cpu", "_cpu_v3", "_pairing") if name in own]
     modules: dict[str, Any] = {f"cuzk.{name}": None for name in loaded}
     monkeypatch.setattr("cuzk.ab.commits.sys", SimpleNamespace(executable=sys.executable, modules=modules))
     return Checkout(tmp_path / "checkout")
