@@ -45,9 +45,13 @@ class _Services:
     async def SubmitProof(self, request: Any, _: Any) -> Any:
         """Accept a job."""
         job, position = await self._engine.submit_large(job_request(request))
-        name = self._engine.workers[0].state.device if self._engine.workers else ""
+        holders = (
+            worker.state.device
+            for worker in self._engine.workers
+            if any(task.job_id == job.id for order in worker.state.orders.values() for task in order.tasks)
+        )
         return message("cuzk.v1.SubmitProofResponse")(
-            job_id=job.id, queue_position=position, assigned_gpu=name
+            job_id=job.id, queue_position=position, assigned_gpu=next(holders, "")
         )
 
     async def AwaitProof(self, request: Any, _: Any) -> Any:

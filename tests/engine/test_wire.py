@@ -100,7 +100,7 @@ def test_the_calls_of_an_existing_client(tmp_path: Path) -> None:
 
     async def scenario(engine: Engine, _: EngineClient, call: Callable[..., Awaitable[Any]]) -> None:
         submitted = await call("SubmitProof", **porep(payload, request_id="sector-7", priority=3))
-        assert submitted.job_id == "sector-7"
+        assert (submitted.job_id, submitted.assigned_gpu) == ("sector-7", "rehearsal 0")
         answer = await call("AwaitProof", job_id="sector-7", timeout_ms=20_000)
         assert (answer.status, answer.proof) == (1, expected_proof(payload, 0))
         assert answer.total_ms >= answer.gpu_compute_ms
@@ -140,6 +140,18 @@ def test_the_calls_of_an_existing_client(tmp_path: Path) -> None:
         text = (await call("GetMetrics")).prometheus_text
         assert "cuzk_done_total 2.0" in text
         assert 'cuzk_job_seconds_count{circuit="porep:2KiB"}' in text
+
+    served(tmp_path, scenario)
+
+
+def test_the_assigned_gpu_is_that_of_the_worker_that_has_the_job(tmp_path: Path) -> None:
+    """Nothing while no worker has it, rather than some worker's name."""
+
+    async def scenario(_: Engine, __: EngineClient, call: Callable[..., Awaitable[Any]]) -> None:
+        answers = [await call("SubmitProof", **porep(script(gpu=60_000))) for _ in range(4)]
+        assert [answer.assigned_gpu for answer in answers] == ["rehearsal 0", "rehearsal 0", "", ""]
+        for answer in answers:
+            await call("CancelProof", job_id=answer.job_id)
 
     served(tmp_path, scenario)
 
