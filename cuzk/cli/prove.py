@@ -260,11 +260,7 @@ def _compute(
             assert sample is not None
             assert not isinstance(sample, R1CS)
             progress.expect(prove_work(key, sample, num_workers(device), self_check=request.self_check))
-        with naming_file(request.source):
-            public = (
-                source.public(key.num_public) if isinstance(source, Witness) else prover.public_inputs(source)
-            )
-        proof = prover.prove(source, blinding=blinding, self_check=request.self_check)
+        proof, public = prover.prove_with_public(source, blinding=blinding, self_check=request.self_check)
         book_copies(recorder, device)
         with recorder.phase("wait_check"):
             checks.wait()

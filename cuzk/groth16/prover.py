@@ -163,7 +163,16 @@ class Prover:
             InputError: The key is damaged or not this circuit's.
             DeviceError: The device fails, or computed a wrong proof.
         """
-        jobs = self._jobs(witnesses, blindings, self_check)
+        return self._prove(self._jobs(witnesses, blindings, self_check))
+
+    def prove_with_public(
+        self, witness: Assignment, *, blinding: Blinding | None = None, self_check: bool = True
+    ) -> tuple[Proof, list[int]]:
+        """As prove, and the public inputs, ONE not included: those of hints are known once the witness is made."""
+        jobs = self._jobs([witness], None if blinding is None else [blinding], self_check)
+        return self._prove(jobs)[0], list(jobs[0].public or [])
+
+    def _prove(self, jobs: Sequence[Job]) -> list[Proof]:
         try:
             with self._lock, self._phase(len(jobs)) as span:
                 committed = self._commit(jobs, span, assembled=True)

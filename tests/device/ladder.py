@@ -101,7 +101,7 @@ def prove_many(prover: Prover, read: Callable[[], Hints], recorder: Recorder, re
 
 def check_proof(prover: Prover, hints: Hints) -> bool:
     """Whether a proof holds for its inputs, and for no others."""
-    vkey, proof, public = prover.key.verifying_key(), prover.prove(hints), prover.public_inputs(hints)
+    vkey, (proof, public) = prover.key.verifying_key(), prover.prove_with_public(hints)
     other = [(public[0] + 1) % prover.key.curve.r, *public[1:]] if public else None
     return bool(verify(vkey, public, proof)) and (other is None or not verify(vkey, other, proof))
 

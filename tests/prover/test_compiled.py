@@ -119,7 +119,10 @@ def test_the_same_proof_from_every_form(curve_name: str, spec: str) -> None:
     recorder = Recorder()
     template = Prover(load.key, where, circuit=load.circuit, recorder=recorder)
     assert template.variants["P5"] == "template"
-    assert template.public_inputs(load.hints) == load.witness.public(load.key.num_public)
+    public = load.witness.public(load.key.num_public)
+    assert template.public_inputs(load.hints) == public
+    for source in (load.hints, load.witness):
+        assert template.prove_with_public(source)[1] == public
     assert template.prove(load.hints, blinding=blinding(load.curve)) == expected
     tags = {event.phase: event.tags for event in recorder.events}
     assert tags["spmv"]["P5"] == "template"
