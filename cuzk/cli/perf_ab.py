@@ -64,8 +64,9 @@ class Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
+            self.close()
             raise CuzkError(
-                f"a worker ended with {self._process.wait()}",
+                f"a worker ended with {self._process.returncode}",
                 remedy="its last words are above: that tree does not run",
             )
         answer: dict[str, Any] = json.loads(line)
@@ -74,8 +75,10 @@ class Worker:
     def close(self) -> None:
         """End the process."""
         assert self._process.stdin is not None
+        assert self._process.stdout is not None
         self._process.stdin.close()
         self._process.wait()
+        self._process.stdout.close()
 
 
 def paired_sampler(

@@ -13,6 +13,8 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any
 
 __all__ = ["load_function", "main", "totals"]
@@ -117,6 +119,21 @@ def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[
     return lambda: prover.prove(witness, blinding=Blinding(7, 11), self_check=False), recorder
 
 
+def _require_tree(tree: Path) -> None:
+    """Make sure that the package which proves is the tree's own.
+
+    Raises:
+        SystemExit: It is another's, whose times would be taken for the tree's.
+    """
+    if any((tree / "cuzk").glob("_*.so")):
+        # A build; the finder of an editable install would come first, and import its own package.
+        sys.meta_path.insert(0, PathFinder)
+    import cuzk
+
+    if not Path(cuzk.__file__).resolve().is_relative_to(tree.resolve()):
+        raise SystemExit(f"cuzk is imported from {cuzk.__file__}, not from {tree}")
+
+
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -130,6 +147,7 @@ def main() -> None:
     parser.add_argument("--plant", default="")
     parser.add_argument("--share", type=float, default=0.0)
     options = parser.parse_args()
+    _require_tree(Path.cwd())
     sink = _Planted(options.plant, options.share, _burner(options.metric))
     prove, recorder = _make_prover(options, sink)
 
