@@ -8,18 +8,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import cuzk
+from tests.package_copy import copy_package
 
 GUIDE = Path(__file__).resolve().parents[2] / "docs" / "add-a-variant.md"
-#: The finder of an editable install comes before the path: it would import the code without the change.
-_PATH_FIRST = (
-    "import sys\nfrom importlib.machinery import PathFinder\n\nsys.meta_path.insert(0, PathFinder)\n"
-)
 _BLOCK = re.compile(r"^```(diff|sh)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -27,12 +22,7 @@ def test_the_guide_is_true(tmp_path: Path) -> None:
     blocks = dict(_BLOCK.findall(GUIDE.read_text(encoding="utf-8")))
     added = [line for line in blocks["diff"].splitlines() if re.match(r"[+-](?![+-])", line)]
     assert len(added) <= 20, "it promises twenty lines"
-    ignored = shutil.ignore_patterns("__pycache__", "engine")
-    shutil.copytree(Path(cuzk.__file__).parent, tmp_path / "cuzk", ignore=ignored)
-    for folder in cuzk.__path__:  # an editable install has its compiled modules beside no sources
-        for built in Path(folder).glob("_*.so"):
-            shutil.copy(built, tmp_path / "cuzk")
-    (tmp_path / "sitecustomize.py").write_text(_PATH_FIRST)
+    copy_package(tmp_path)
     change = tmp_path / "change.diff"
     change.write_text(blocks["diff"])
     git = ["git", "-C", str(tmp_path), "apply", "--unidiff-zero", change.name]

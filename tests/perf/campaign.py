@@ -27,6 +27,7 @@ from typing import Any
 from cuzk.cli.perf_instructions import HOST_WORKLOADS, count_instructions
 from cuzk.perf import Ledger, Measured, Verdict, compare, rate_upper_bound, read_baseline
 from cuzk.perf.baseline import Baseline
+from tests.package_copy import copy_package
 
 ROOT = Path(__file__).resolve().parents[2]
 #: Slow-downs that are planted, as shares of a phase's instructions.
@@ -43,9 +44,9 @@ CUZK_FN void fr_idle(Ex& ex, const FrBinaryArgs<Fr>& a) {
 
 def copy_tree(to: Path) -> Path:
     """Copy what the gate needs of the checkout."""
-    skip = shutil.ignore_patterns("__pycache__")
-    for name in ("cuzk", "perf_baselines"):
-        shutil.copytree(ROOT / name, to / name, ignore=skip)
+    to.mkdir(parents=True, exist_ok=True)
+    copy_package(to)
+    shutil.copytree(ROOT / "perf_baselines", to / "perf_baselines")
     return to
 
 

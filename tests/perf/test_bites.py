@@ -6,7 +6,6 @@ Would catch: a gate that runs and lets things pass, here or in the command that 
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
 import shlex
@@ -28,6 +27,7 @@ from cuzk.errors import InternalError
 from cuzk.perf import Ledger, read_baseline
 from cuzk.perf.verdicts import Answers, exit_code, sentence
 from tests.cli.support import cuzk
+from tests.package_copy import copy_package
 
 ROOT = Path(__file__).resolve().parents[2]
 LEDGER = Ledger(ROOT / "perf_baselines")
@@ -156,24 +156,11 @@ def gate_command() -> list[str]:
     return words
 
 
-def extension_modules() -> list[Path]:
-    """The files of the package's extension modules, wherever its installation has them."""
-    emu = importlib.util.find_spec("cuzk._emu")
-    assert emu is not None
-    assert emu.origin is not None
-    return sorted(Path(emu.origin).parent.glob("_*.so"))
-
-
 def test_a_regressed_tree_does_not_pass(tmp_path: Path) -> None:
     """A copy of the package whose sparse product launches twice fails the merge's own command, by phase and figure."""
     assert ".tox" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    shutil.copytree(ROOT / "cuzk", tmp_path / "cuzk", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(tmp_path)
     shutil.copytree(LEDGER.folder, tmp_path / "perf_baselines")
-    for built in extension_modules():  # of an editable install, these are not in the checkout
-        shutil.copy(built, tmp_path / "cuzk")
-    # The finder of an editable install would come first, and import the tree that is not altered.
-    first = "import sys\nfrom importlib.machinery import PathFinder\n\nsys.meta_path.insert(0, PathFinder)\n"
-    (tmp_path / "sitecustomize.py").write_text(first, encoding="utf-8")
     host = tmp_path / "cuzk" / "device" / "host.py"
     text = host.read_text(encoding="utf-8")
     marker = "        code, index = self._module.launch("

@@ -5,14 +5,13 @@ Would catch: two builds that are compared, and both are the installed one.
 
 from __future__ import annotations
 
-import importlib.util
-import shutil
 from pathlib import Path
 
 import pytest
 
 from cuzk.cli.perf_ab import ROOT, Worker
 from cuzk.errors import CuzkError
+from tests.package_copy import copy_package
 
 #: Like the finder of an editable install: before the path, and for its own tree.
 _FINDER = f"""
@@ -35,11 +34,7 @@ def test_a_build_is_imported_before_an_editable_install(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """A build whose curves refuse to be imported: a worker that proves all the same has another's."""
-    shutil.copytree(ROOT / "cuzk", tmp_path / "cuzk", ignore=shutil.ignore_patterns("__pycache__"))
-    emu = importlib.util.find_spec("cuzk._emu")
-    assert emu is not None
-    assert emu.origin is not None
-    shutil.copy(emu.origin, tmp_path / "cuzk")
+    copy_package(tmp_path)
     (tmp_path / "cuzk" / "curves" / "__init__.py").write_text("raise SystemExit('the build itself')\n")
     (tmp_path / "sitecustomize.py").write_text(_FINDER)
     with pytest.raises(CuzkError, match="a worker ended"):
