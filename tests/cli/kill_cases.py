@@ -16,6 +16,7 @@ from tests.workloads import mixed_circuit
 
 __all__ = ["CASES", "Case", "make_inputs"]
 
+_ROOT = Path(__file__).resolve().parents[2]
 _FILES = DATA / "bn128" / "product"
 _CIRCUIT, _WITNESS, _ZKEY = (_FILES / f"product.{suffix}" for suffix in ("r1cs", "wtns", "zkey"))
 
@@ -24,6 +25,12 @@ _CONVERT = (
     "import sys; from cuzk.formats import load_r1cs, load_witness, save_r1cs, save_witness; "
     "save_r1cs(sys.argv[2], load_r1cs(sys.argv[1])); save_witness(sys.argv[4], load_witness(sys.argv[3]))"
 )
+#: A record of the ledger, as `perf record` and `perf accept` write it; the commands' own hold a date and a commit.
+_RECORD = (
+    "import sys; from pathlib import Path; from cuzk.perf.baseline import read_baseline, write_baseline; "
+    "write_baseline(Path(), read_baseline(Path(sys.argv[1])))"
+)
+_LEDGER_FILE = "T1-mixed-60-bn254.json"
 
 
 @dataclass(frozen=True)
@@ -102,6 +109,8 @@ CASES = (
     _export("vkey", "k.cuzk", "k.json"),
     Case("circuit vanilla", ("circuit", "vanilla", "fallback-post:8-0-0:64n:1s:1c", "--out", "v.vproof"),
          ("v.vproof",), force=None),
+    Case("perf record", (str(_ROOT / "perf_baselines" / _LEDGER_FILE),), (_LEDGER_FILE,),
+         force=None, code=_RECORD),
     Case("circuit and witness", (str(_CIRCUIT), "c.r1cs", str(_WITNESS), "w.wtns"), ("c.r1cs", "w.wtns"),
          force=None, code=_CONVERT),
 )  # fmt: skip

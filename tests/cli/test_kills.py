@@ -92,11 +92,11 @@ def test_every_command_that_names_an_output_is_a_case() -> None:
     help_ = subprocess.run(
         [sys.executable, "-m", "cuzk", "--help"], capture_output=True, text=True, check=True
     ).stdout
-    writers = {"setup", "prove", "key", "circuit"}
+    writers = {"setup", "prove", "key", "circuit", "perf"}
     readers = {"verify", "info", "doctor", "variants", "check", "status", "cancel", "preload", "evict"}
     # Their files hold times or dates, so no two runs write the same bytes; or they need a daemon, which has its own
     # campaign (tests/engine/soak.py).
-    reporters = {"bench", "ab", "waterfall", "perf", "daemon", "submit", "await"}
+    reporters = {"bench", "ab", "waterfall", "daemon", "submit", "await"}
     listed = {line.split()[1] for line in help_.splitlines() if line.startswith("│ ") and line[2:3].islower()}
     assert listed == writers | readers | reporters, (
         "say in tests/cli/kill_cases.py what the new command writes"
