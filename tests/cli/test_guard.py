@@ -113,7 +113,7 @@ def test_an_interrupted_proof_leaves_nothing(tmp_path: Path, monkeypatch: pytest
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Prover, "prove", interrupted)
+    monkeypatch.setattr(Prover, "prove_with_public", interrupted)
     assert prove(circuit("bn128"), tmp_path).code == 130
     assert entries(tmp_path) == set()
 
