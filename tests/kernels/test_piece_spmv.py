@@ -30,8 +30,7 @@ def check(case: Case, device_name: str, long_row: int | None = None) -> DevicePi
     for side in range(3):
         num_bound = plain.num_inputs if side == 0 else 0
         length = plain.num_rows + num_bound + 3
-        out = device.alloc((length, curve.fr.limbs), np.uint64)
-        out[...] = device.upload(np.full(out.shape, 2**64 - 1, np.uint64))
+        out = device.upload(np.full((length, curve.fr.limbs), 2**64 - 1, np.uint64))
         assert piece_spmv(device, pieces, side, w, length, out=out, num_bound=num_bound) is out
         expected = oracle_spmv.spmv(plain.expanded(side), case.w, curve.r)
         assert get(device, curve, out) == [*expected, *case.w[:num_bound], 0, 0, 0]

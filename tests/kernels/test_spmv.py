@@ -88,8 +88,7 @@ def test_entry_classes(curve: Curve, device_name: str, rng: random.Random) -> No
         ):
             expected = oracle.spmv(rows, w, curve.r)
             assert expected == oracle.spmv_dense(rows, w, curve.r)
-            out = device.alloc((len(rows) + 9, curve.fr.limbs), np.uint64)
-            out[...] = device.upload(np.full(out.shape, 2**64 - 1, np.uint64))
+            out = device.upload(np.full((len(rows) + 9, curve.fr.limbs), 2**64 - 1, np.uint64))
             result = spmv(device, curve, matrix, put(device, curve, w), len(rows) + 9, out=out)
             assert result is out
             assert get(device, curve, out) == expected + [0] * 9

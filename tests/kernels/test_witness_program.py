@@ -32,8 +32,7 @@ def made(case: Case, device_name: str) -> list[int]:
     """The witness from a device, into memory full of ones."""
     device, curve = open_device(device_name), case.curve
     pieces = DevicePieces.upload(device, case.circuit)
-    out = device.alloc((pieces.num_variables, curve.fr.limbs), np.uint64)
-    out[...] = device.upload(np.full(out.shape, 2**64 - 1, np.uint64))
+    out = device.upload(np.full((pieces.num_variables, curve.fr.limbs), 2**64 - 1, np.uint64))
     inputs = put(device, curve, case.all_inputs) if pieces.num_given else None
     assert run_witness(device, pieces, put(device, curve, case.hints), inputs, out=out) is out
     return get(device, curve, out)
