@@ -6,20 +6,22 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import sha256
 
 from cuzk.circuits.hints import stacked_hints
 from cuzk.circuits.stacked import StackedCircuit
 from cuzk.circuits.vanilla.domain import NODE_BYTES
 from cuzk.circuits.vanilla.merkle_files import PathName
-from cuzk.circuits.vanilla.porep_files import read_commit1, write_commit1
+from cuzk.circuits.vanilla.porep_files import CommitPhase1, read_commit1, write_commit1
 from cuzk.circuits.vanilla.seal import SectorIdentity
 from cuzk.circuits.vanilla.shapes import SectorShape, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.errors import RangeError
 
-__all__ = ["POREP_PATTERN", "file_hints", "find_porep", "synthetic_file"]
+__all__ = ["POREP_PATTERN", "file_hints", "find_porep", "synthetic_file", "synthetic_identity"]
 
 POREP_PATTERN = "porep:SIZE"
 
@@ -50,20 +52,34 @@ def file_hints(
     Raises:
         FormatError: It does not parse.   ShapeError: It is for another circuit.
     """
-    return stacked_hints(circuit, read_commit1(data, path), partition)
+    return stacked_hints(
+        circuit, _last_read(bytes(data), None if path is None else os.fspath(path)), partition
+    )
 
 
-def synthetic_file(circuit: StackedCircuit, salt: bytes) -> bytes:
-    """An output of the first commit phase of a sector that nobody sealed, with one partition; bincode.
+@lru_cache(maxsize=2)
+def _last_read(data: bytes, path: str | None) -> CommitPhase1:
+    """read_commit1, remembered: a prover reads one file once for each of its partitions, and parsing is most of it."""
+    return read_commit1(data, path)
+
+
+def synthetic_identity(salt: bytes) -> tuple[SectorIdentity, bytes]:
+    """The sector of `synthetic_file`, and the seed of its challenges."""
+    prover, ticket, porep, seed = (sha256(salt + bytes([i])).digest() for i in range(4))
+    return SectorIdentity(prover, int.from_bytes(seed[:4], "little"), ticket, porep), seed
+
+
+def synthetic_file(circuit: StackedCircuit, salt: bytes, partitions: int = 1) -> bytes:
+    """An output of the first commit phase of a sector that nobody sealed, in bincode.
 
     Args:
         circuit: Of which size.
         salt: Sector, seed and what is invented depend on it.
+        partitions: How many partitions it has.
 
     Cost: 0.1 s for each challenge of 32 GiB.
     """
-    prover, ticket, porep, seed = (sha256(salt + bytes([i])).digest() for i in range(4))
-    identity = SectorIdentity(prover, int.from_bytes(seed[:4], "little"), ticket, porep)
+    identity, seed = synthetic_identity(salt)
     shape = SectorShape(
         circuit.name,
         circuit.num_nodes * NODE_BYTES,
@@ -71,4 +87,4 @@ def synthetic_file(circuit: StackedCircuit, salt: bytes) -> bytes:
         layers=circuit.layers,
         challenges=circuit.challenges,
     )
-    return write_commit1(synthetic_commit1(shape, identity, seed, partitions=1, salt=salt))
+    return write_commit1(synthetic_commit1(shape, identity, seed, partitions=partitions, salt=salt))

@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from cuzk.circuits import porep
+from cuzk.circuits.hints import stacked_hints
+from cuzk.circuits.porep import file_hints, find_porep, synthetic_file
 from cuzk.circuits.vanilla import codec
 from cuzk.circuits.vanilla.codec import NODE, TEXT, U32, UNIT, ListOf, OneOf, Struct
 from cuzk.circuits.vanilla.porep import porep_challenges, prove_challenge
@@ -24,7 +27,7 @@ from cuzk.circuits.vanilla.post import PostProof, faults_of_post
 from cuzk.circuits.vanilla.post_files import read_post, read_posts, write_post
 from cuzk.circuits.vanilla.shapes import sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_post
-from cuzk.errors import FormatError
+from cuzk.errors import FormatError, ShapeError
 from tests.circuits.sectors import SECTOR_NUMBER, SEED, TICKET, sealed
 
 
@@ -221,3 +224,28 @@ def test_every_kind_of_value_by_hand() -> None:
     with pytest.raises(FormatError, match="not null"):
         codec.from_json(Struct({"a": UNIT}), '{"a": 0}')
     assert codec.from_json(Struct({"a": UNIT}), "{}") == {"a": None}
+
+
+def test_partitions_of_a_file_that_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file is parsed once for all of its partitions, in either form; another file with the same name is another."""
+    circuit = find_porep("porep:2KiB")
+    data = synthetic_file(circuit, b"partitions", partitions=2)
+    read = read_commit1(data)
+    parsed: list[int] = []
+    found: list[list[int]] = []
+
+    def counted(data: bytes, path: str | None) -> CommitPhase1:
+        parsed.append(len(data))
+        return read_commit1(data, path)
+
+    monkeypatch.setattr(porep, "read_commit1", counted)
+    for form in (data, write_commit1_json(read, 1, "2KiB")):
+        parsed.clear()
+        found = [list(file_hints(circuit, form, "file", k)) for k in (0, 1, 0)]
+        assert found == [list(stacked_hints(circuit, read, k)) for k in (0, 1, 0)]
+        assert found[0] != found[1]
+        assert len(parsed) == 1
+    other = synthetic_file(circuit, b"other", partitions=2)
+    assert list(file_hints(circuit, other, "file", 0)) != found[0]
+    with pytest.raises(ShapeError, match="no partition 2"):
+        file_hints(circuit, data, "file", 2).__next__()

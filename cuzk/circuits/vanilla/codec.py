@@ -79,7 +79,7 @@ class OneOf:
 
 
 _MAX_DEPTH = 64  # a vanilla proof has 9 levels
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[\]{}]', re.DOTALL)
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|\[[\d,\s]*\]|[\[\]{}]', re.DOTALL)
 _REMEDY = "make or fetch the file of vanilla proofs again"
 
 Schema = Fixed | ListOf | Struct | OneOf
@@ -171,7 +171,19 @@ class _Bincode:
         if count * max(1, _least_bytes(schema.item)) > left:
             self.offset -= 8
             raise self.fault(f"a list of {count} items does not fit", f"{left} bytes are left")
+        if schema.item == NODE and (nodes := self._nodes(count)) is not None:
+            return nodes
         return [self.inside(f"[{i}]", schema.item) for i in range(count)]
+
+    def _nodes(self, count: int) -> list[int] | None:
+        """So many nodes, which are most of a file; None, with nothing read, where one is no field element."""
+        end, data = self.offset + count * NODE_BYTES, self.data
+        starts = range(self.offset, end, NODE_BYTES)
+        found = [int.from_bytes(data[i : i + NODE_BYTES], "little") for i in starts]
+        if max(found, default=0) >= MODULUS:
+            return None
+        self.offset = end
+        return found
 
 
 def from_bincode(schema: Schema, data: bytes, path: str | os.PathLike[str] | None = None) -> Any:
@@ -270,7 +282,8 @@ class _Json:
         if (
             not isinstance(value, list)
             or len(value) != schema.num_bytes
-            or not all(type(byte) is int and 0 <= byte < 256 for byte in value)
+            or set(map(type, value)) != {int}
+            or not 0 <= min(value) <= max(value) < 256
         ):
             raise self.fault(f"not an array of {schema.num_bytes} bytes", place)
         number = int.from_bytes(value, "little")
@@ -294,12 +307,12 @@ def _refuse_deep(text: bytes) -> None:
     """
     depth = 0
     for token in _TOKEN.finditer(text):
-        first = text[token.start()]
+        first, last = text[token.start()], text[token.end() - 1]
         if first in b"[{":
             depth += 1
             if depth > _MAX_DEPTH:
                 raise ValueError(f"nested deeper than {_MAX_DEPTH} levels")
-        elif first in b"]}":
+        if last in b"]}" and first != ord('"'):
             depth -= 1
 
 
