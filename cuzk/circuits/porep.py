@@ -21,7 +21,7 @@ from cuzk.circuits.vanilla.shapes import SectorShape, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.errors import RangeError
 
-__all__ = ["POREP_PATTERN", "file_hints", "find_porep", "synthetic_file", "synthetic_identity"]
+__all__ = ["POREP_PATTERN", "file_hints", "find_porep", "forget_files", "synthetic_file", "synthetic_identity"]
 
 POREP_PATTERN = "porep:SIZE"
 
@@ -55,6 +55,11 @@ def file_hints(
     return stacked_hints(
         circuit, _last_read(bytes(data), None if path is None else os.fspath(path)), partition
     )
+
+
+def forget_files() -> None:
+    """Let go of the files that were read last: the next reading takes as long as the first."""
+    _last_read.cache_clear()
 
 
 @lru_cache(maxsize=2)

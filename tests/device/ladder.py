@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from cuzk.circuits.catalogue import compiled_circuit, find_circuit
+from cuzk.circuits.porep import forget_files
 from cuzk.device import get_device
 from cuzk.formats.atomic import atomic_write
 from cuzk.formats.key_builder import KeyBuilder
@@ -115,6 +116,7 @@ def measure(device: Any, name: str, repeats: int, folder: Path | None) -> dict[s
     data = timed(row, "synthetic_s", partial(built_in.synthetic, b"ladder"))
 
     def read() -> Hints:
+        forget_files()  # every proof reads its file anew
         return Hints.from_ints(circuit.curve, built_in.hints(data, "synthetic", 0))
 
     device.reset_memory_peak()
