@@ -217,6 +217,8 @@ def status(
         "uptime s": answer.uptime_seconds,
         "jobs done": answer.total_proofs_completed,
         "jobs failed": answer.total_proofs_failed,
+        "key bytes": answer.pinned_memory_bytes,
+        "key limit bytes": answer.pinned_memory_limit_bytes,
     }
     workers = [
         {"index": gpu.ordinal, "device": gpu.name, "job": gpu.current_job_id, "kind": gpu.current_proof_kind}

@@ -175,6 +175,8 @@ class ProverBackend:
             pinned=pinned_bytes(self._device),
             device_used=report.used if is_gpu else None,
             device_total=report.limit if is_gpu else None,
+            host_limit=self._keys.budget.host,
+            device_limit=self._keys.budget.device if is_gpu else None,
         )
 
     def synthesis(self, order: Prove, check: Callable[[], None]) -> _Work:

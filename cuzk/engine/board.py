@@ -11,9 +11,9 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cuzk.engine.jobs import Job, JobRequest, JobState
+from cuzk.engine.jobs import Job, JobRequest, JobState, Task
 from cuzk.engine.journal import Journal
-from cuzk.engine.messages import Proved
+from cuzk.engine.messages import Payload, Proved
 from cuzk.errors import EngineError
 
 __all__ = ["JobBoard", "ProofRecord", "Totals"]
@@ -115,6 +115,14 @@ class JobBoard:
     def age_s(self, job: Job) -> float:
         """Seconds since this daemon has had the job."""
         return self._clock() - self._accepted_at[job.id]
+
+    def begin(self, task: Task) -> Payload:
+        """A partition is given out; what it is made from."""
+        job = self._jobs[task.job_id]
+        if job.state is JobState.QUEUED:
+            job.state = JobState.RUNNING
+            job.add_time("queue_wait", self.age_s(job) * 1e3)
+        return Payload(job.payload_path, job.form, job.first_partition + task.partition)
 
     def recover(self) -> list[Job]:
         """The jobs that an earlier daemon left, now on the board."""

@@ -12,7 +12,6 @@ import itertools
 import logging
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from cuzk.engine.board import JobBoard
@@ -26,7 +25,6 @@ from cuzk.engine.messages import (
     Failed,
     FromWorker,
     KeyChange,
-    Payload,
     Prove,
     Proved,
     Ready,
@@ -201,19 +199,10 @@ class Engine:
         """Give out partitions while a worker has room for one."""
         while (choice := self.placement.next(self.schedule, self._clock())) is not None:
             worker, batch = choice
-            payloads = []
-            for task in batch.tasks:
-                job = self.board.get(task.job_id)
-                assert job is not None
-                if job.state is JobState.QUEUED:
-                    job.state = JobState.RUNNING
-                    job.add_time("queue_wait", self.board.age_s(job) * 1e3)
-                payloads.append(Payload(job.payload_path, job.form, job.first_partition + task.partition))
+            payloads = tuple(self.board.begin(task) for task in batch.tasks)
             on_host = self.placement.needs_host(batch.tasks[0], worker)
-            order = Prove(
-                next(self._numbers), batch.circuit, batch.tasks, tuple(payloads), batch.rank, on_host
-            )
-            worker.send(order)
+            number = next(self._numbers)
+            worker.send(Prove(number, batch.circuit, batch.tasks, payloads, batch.rank, on_host))
 
     # What workers say
 
@@ -236,12 +225,7 @@ class Engine:
     def _answered(self, worker: WorkerHandle, number: int, task: Task) -> None:
         """One partition of an order is off the worker's hands."""
         self.schedule.entered(worker.state.index, task, "over")
-        order = worker.state.orders.get(number)
-        if order is not None:
-            left = tuple(other for other in order.tasks if other != task)
-            worker.state.orders[number] = replace(order, tasks=left)
-            if not left:
-                del worker.state.orders[number]
+        worker.state.answered(number, task)
 
     def _proved(self, worker: WorkerHandle, message: Proved) -> None:
         job = self.board.get(message.task.job_id)
@@ -257,8 +241,13 @@ class Engine:
         task, job = message.task, self.board.get(message.task.job_id)
         if message.kind in ("device", "internal"):
             self.board.totals.faults += 1
-            facts = {"job": task.job_id, "partition": task.partition, "reason": message.reason}
-            _LOG.error("fault", extra={"facts": {**facts, "case": message.case}})
+            facts = {
+                "job": task.job_id,
+                "partition": task.partition,
+                "reason": message.reason,
+                "case": message.case,
+            }
+            _LOG.error("fault", extra={"facts": facts})
         if message.device_lost:
             worker.replace(message.reason)
         if job is None:
@@ -280,14 +269,16 @@ class Engine:
     def _fail_at(self, task: Task, reason: str) -> None:
         job = self.board.get(task.job_id)
         if job is not None:
-            self._stop_job(
-                job, JobState.FAILED, f"partition {task.partition} of {job.num_partitions} {reason}"
-            )
+            where = f"partition {task.partition} of {job.num_partitions}"
+            self._stop_job(job, JobState.FAILED, f"{where} {reason}")
 
     def _on_death(self, worker: WorkerHandle, orders: list[Prove], blamed: tuple[str, int] | None) -> None:
         """A process is gone: its orders go back to the queue, but for one that kills every process."""
+        if worker.is_stopping:
+            self._stopped(worker, orders)
+            return
         index, error = worker.state.index, worker.state.last_error
-        self.keys.worker_gone(worker, error)
+        self.keys.worker_gone(worker, f"died: {error}")
         for task in [task for order in orders for task in order.tasks]:
             self.schedule.entered(index, task, "over")
             job = self.board.get(task.job_id)
@@ -300,9 +291,17 @@ class Engine:
             else:
                 self.board.totals.retried += 1
                 self.schedule.put_back(task)
-        level = logging.INFO if self.is_draining else logging.WARNING
-        _LOG.log(level, "worker gone", extra={"facts": {"worker": index, "reason": error}})
+        _LOG.warning("worker gone", extra={"facts": {"worker": index, "reason": error}})
         self._dispatch()
+
+    def _stopped(self, worker: WorkerHandle, orders: list[Prove]) -> None:
+        """A process has ended as it was told to; what it had in hand waits in the journal for the next daemon."""
+        index, tasks = worker.state.index, [task for order in orders for task in order.tasks]
+        self.keys.worker_gone(worker, "was stopped with the daemon")
+        for task in tasks:
+            self.schedule.entered(index, task, "over")
+            self.schedule.put_back(task)
+        _LOG.info("worker stopped", extra={"facts": {"worker": index, "given_back": len(tasks)}})
 
     # Ends
 
@@ -334,9 +333,7 @@ class Engine:
         while True:
             await asyncio.sleep(_SWEEP_S)
             self.board.write_refused()
-            with contextlib.suppress(
-                EngineError
-            ):  # a full disk is said by the board; here the next round is soon
+            with contextlib.suppress(EngineError):  # the board tells of a full disk; the next round is soon
                 self.board.journal.prune(most=queue.max_results, max_age_s=queue.max_result_age_s)
             killed, given_up = self._watchdog.look(self.workers)
             self.board.totals.faults += killed

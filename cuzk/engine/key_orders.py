@@ -70,8 +70,8 @@ class KeyOrders:
         if future is not None and not future.done():
             future.set_result(message)
 
-    def worker_gone(self, worker: WorkerHandle, error: str) -> None:
-        """A worker will answer nothing any more."""
+    def worker_gone(self, worker: WorkerHandle, why: str) -> None:
+        """A worker will answer nothing any more, because it has died or was stopped."""
         index = worker.state.index
         for number in [number for number, (asked, _) in self._awaited.items() if asked == index]:
-            self.answered(worker, KeyChange((), number=number, error=f"worker {index} died: {error}"))
+            self.answered(worker, KeyChange((), number=number, error=f"worker {index} {why}"))

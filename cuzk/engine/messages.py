@@ -94,12 +94,23 @@ class Stop:
 
 @dataclass(frozen=True)
 class WorkerMemory:
-    """Bytes, None where unknown: resident, page-locked, of the device in use, of the device in total."""
+    """Bytes of a worker, None where unknown or where its device has no memory of its own.
+
+    Args:
+        rss: Resident.
+        pinned: Page-locked.
+        device_used: What arrays take of the device.
+        device_total: What arrays may take of it.
+        host_limit: What its keys may take of the host: configured, or measured at its start.
+        device_limit: What its keys may take of the device; likewise.
+    """
 
     rss: int = 0
     pinned: int | None = None
     device_used: int | None = None
     device_total: int | None = None
+    host_limit: int | None = None
+    device_limit: int | None = None
 
 
 @dataclass(frozen=True)
@@ -223,6 +234,11 @@ class KeyChange:
     was_loaded: bool = False
     freed: int = 0
     took_ms: float = 0.0
+
+    @property
+    def is_unasked(self) -> bool:
+        """Whether it answers no order."""
+        return self.number < 0
 
 
 ToWorker: TypeAlias = Prove | Cancel | Preload | Evict | Stop

@@ -56,6 +56,8 @@ def prometheus_text(engine: Engine) -> str:
             ("ready", "whether it takes orders"), ("restarts", "processes replaced"), ("orders", "orders in hand"),
             ("rss_bytes", "resident memory"), ("pinned_bytes", "page-locked memory"),
             ("device_used_bytes", "memory of its device in use"), ("key_bytes", "what its keys take"),
+            ("key_host_limit_bytes", "what its keys may take of the host"),
+            ("key_device_limit_bytes", "what its keys may take of its device"),
         )
     }  # fmt: skip
     for worker in engine.workers:
@@ -64,6 +66,7 @@ def prometheus_text(engine: Engine) -> str:
             "ready": state.ready, "restarts": state.restarts, "orders": len(state.orders), "rss_bytes": memory.rss,
             "pinned_bytes": memory.pinned or 0, "device_used_bytes": memory.device_used or 0,
             "key_bytes": sum(key.host_bytes + key.device_bytes for key in state.keys),
+            "key_host_limit_bytes": memory.host_limit or 0, "key_device_limit_bytes": memory.device_limit or 0,
         }  # fmt: skip
         for name, value in values.items():
             per_worker[name].labels(str(state.index), state.device).set(value)
@@ -97,6 +100,7 @@ def status_tree(engine: Engine) -> dict[str, Any]:
             "partitions_waiting": engine.schedule.waiting(),
             "payload_bytes": engine.schedule.payload_bytes,
             "max_jobs": engine.schedule.limits.jobs,
+            "max_payload_bytes": engine.schedule.limits.payload_bytes,
         },
         "jobs": [
             {

@@ -12,9 +12,10 @@ import multiprocessing
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeAlias
 
+from cuzk.engine.jobs import Task
 from cuzk.engine.key_store import KeyReport, Tier
 from cuzk.engine.messages import (
     FromWorker,
@@ -101,7 +102,8 @@ class WorkerState:
         keys: What keys it has.
         memory: What it takes.
         phases: Phases of its last proof.
-        heard: When it was started, or said something of a partition or a key the last time.
+        heard: When it was started, or said something of a partition or an order about keys the last time.
+        asked: The device that was asked for.
     """
 
     index: int
@@ -117,6 +119,7 @@ class WorkerState:
     memory: WorkerMemory = field(default_factory=WorkerMemory)
     phases: tuple[PhaseLine, ...] = ()
     heard: float = field(default_factory=time.monotonic)
+    asked: str = ""
 
     def stalled(self, now: float, limit_s: float) -> str:
         """What a worker that has work has been at for too long without a word; nothing where all is well."""
@@ -135,6 +138,29 @@ class WorkerState:
             if stage != "ready"
         ]
         return min(at)[2] if at else None
+
+    @property
+    def ordinal(self) -> int:
+        """Number of its GPU on its machine, where it was asked for by that; else the worker's own."""
+        kind, _, number = self.asked.partition(":")
+        return int(number) if kind == "cuda" and number.isdigit() else self.index
+
+    def current(self) -> tuple[str, str] | None:
+        """Job and circuit of what is on the device now, else of what was given out first; None for nothing."""
+        orders = self.orders.values()
+        given = {(task.job_id, task.partition): order for order in orders for task in order.tasks}
+        on_device = (task for task, (stage, _) in self.stages.items() if stage == "gpu" and task in given)
+        task = next(on_device, next(iter(given), None))
+        return None if task is None else (task[0], given[task].circuit)
+
+    def answered(self, number: int, task: Task) -> None:
+        """One partition of an order is off the worker's hands."""
+        order = self.orders.get(number)
+        if order is not None:
+            left = tuple(other for other in order.tasks if other != task)
+            self.orders[number] = replace(order, tasks=left)
+            if not left:
+                del self.orders[number]
 
     def has_key(self, circuit: str) -> bool:
         """Whether a circuit's key is on the device."""
@@ -161,7 +187,7 @@ class WorkerHandle:
         on_death: Callable[[WorkerHandle, list[Prove], tuple[str, int] | None], None],
         launch: Launch | None = None,
     ) -> None:
-        self.state = WorkerState(index, config.device)
+        self.state = WorkerState(index, config.device, asked=config.device)
         self._config = config
         self._launch = launch or launch_process
         self._on_message = on_message
@@ -172,6 +198,11 @@ class WorkerHandle:
         self._why = ""  # why the process is about to end, where that is known
         self._pause_s = _FIRST_PAUSE_S
         self._ended = asyncio.Event()
+
+    @property
+    def is_stopping(self) -> bool:
+        """Whether it was told to end."""
+        return self._stopping
 
     @property
     def pid(self) -> int | None:
@@ -230,7 +261,9 @@ class WorkerHandle:
 
     def _receive(self, message: FromWorker) -> None:
         state = self.state
-        state.heard = time.monotonic()
+        is_news = not (isinstance(message, KeyChange) and message.is_unasked)
+        if is_news:  # the others come from a worker that hangs, too
+            state.heard = time.monotonic()
         if isinstance(message, NotReady):
             state.last_error = self._why = message.reason
         elif isinstance(message, Ready):

@@ -162,22 +162,24 @@ def _status(engine: Engine) -> Any:
         total_proofs_completed=totals.done,
         total_proofs_failed=totals.failed,
         uptime_seconds=int(engine.uptime_s()),
-        pinned_memory_limit_bytes=engine.config.memory.host_bytes,
     )
     held: dict[str, list[int]] = {}
     for worker in engine.workers:
         state = worker.state
         memory = state.memory
-        current = next(iter(state.orders.values()), None)
+        job, circuit = state.current() or ("", "")
         out.gpus.add(
-            ordinal=state.index,
+            ordinal=state.ordinal,
             name=state.device,
             vram_total_bytes=memory.device_total or 0,
             vram_free_bytes=max(0, (memory.device_total or 0) - (memory.device_used or 0)),
-            current_job_id=current.tasks[0].job_id if current is not None else "",
-            current_proof_kind=kind_of_circuit(current.circuit) if current is not None else "",
+            current_job_id=job,
+            current_proof_kind=kind_of_circuit(circuit),
         )
-        out.pinned_memory_bytes += memory.pinned or 0
+        # Both by the key store's account, so that one can be held against the other: what keys take of the host's
+        # memory, mapped, pinned or on the heap. What is page-locked of it, /status and the metrics say.
+        out.pinned_memory_bytes += sum(key.host_bytes for key in state.keys)
+        out.pinned_memory_limit_bytes += memory.host_limit or 0
         for key in state.keys:
             tier, size, holders = held.get(key.circuit, [2, 0, 0])
             held[key.circuit] = [
@@ -187,8 +189,12 @@ def _status(engine: Engine) -> Any:
             ]
     for circuit, (tier, size, holders) in sorted(held.items()):
         out.loaded_srs.add(circuit_id=circuit, tier=tier, size_bytes=size, ref_count=holders)
-    for circuit, (waiting, running) in sorted(engine.schedule.by_circuit().items()):
-        out.queues.add(proof_kind=kind_of_circuit(circuit), pending=waiting, in_progress=running)
+    queues: dict[str, tuple[int, int]] = {}
+    for circuit, counts in sorted(engine.schedule.by_circuit().items()):
+        waiting, running = queues.get(kind_of_circuit(circuit), (0, 0))
+        queues[kind_of_circuit(circuit)] = waiting + counts[0], running + counts[1]
+    for kind, (waiting, running) in queues.items():
+        out.queues.add(proof_kind=kind, pending=waiting, in_progress=running)
     return out
 
 

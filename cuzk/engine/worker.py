@@ -38,6 +38,8 @@ from cuzk.errors import CuzkError
 
 __all__ = ["OrderPipe", "WorkerBackend", "WorkerConfig", "serve", "worker_main"]
 
+_REPORT_EVERY_S = 1.0
+
 
 @dataclass(frozen=True)
 class WorkerConfig:
@@ -121,11 +123,14 @@ class _Worker:
         self._sending = threading.Lock()
         self._pipeline = Pipeline(backend, config.options, self._tell)
         self._aside: list[threading.Thread] = []
+        self._over = threading.Event()
 
     def run(self) -> None:
         """Until Stop, or until the daemon is gone."""
         name, kind = self._backend.describe()
         self._send(Ready(name, kind, os.getpid()))
+        reports = threading.Thread(target=self._report, daemon=True)
+        reports.start()
         while (message := self._receive()) is not None and not isinstance(message, Stop):
             if isinstance(message, Prove):
                 self._pipeline.submit(message)
@@ -136,8 +141,18 @@ class _Worker:
                 self._aside = [other for other in self._aside if other.is_alive()] + [thread]
                 thread.start()
         self._pipeline.close()
-        for thread in self._aside:
+        self._over.set()
+        for thread in [*self._aside, reports]:
             thread.join()
+
+    def _report(self) -> None:
+        """Tell what keys there are, how far their loads are and what the process takes, as often as that changes."""
+        told = None
+        while told is None or not self._over.wait(_REPORT_EVERY_S):
+            now = self._backend.keys(), self._backend.memory()
+            if now != told:
+                self._send(KeyChange(*now))
+                told = now
 
     def _receive(self) -> ToWorker | None:
         try:

@@ -89,8 +89,8 @@ class Rehearsal:
         return tuple(self._keys.report())
 
     def memory(self) -> WorkerMemory:
-        """Nothing worth a figure."""
-        return WorkerMemory(rss=1)
+        """The budget of the keys that are names."""
+        return WorkerMemory(rss=1, host_limit=self._keys.budget.host)
 
     def record_fault(self, order: Prove, error: BaseException) -> str:
         """A name for the case; nothing is written."""

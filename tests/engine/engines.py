@@ -61,7 +61,12 @@ def make_engine(
     return Engine(config, configs, Journal(folder))
 
 
-def run(scenario: Callable[[Engine], Coroutine[Any, Any, T]], engine: Callable[[], Engine]) -> T:
+def run(
+    scenario: Callable[[Engine], Coroutine[Any, Any, T]],
+    engine: Callable[[], Engine],
+    *,
+    grace_s: float = 5.0,
+) -> T:
     """Run a scenario against a started engine, and stop it whatever happens."""
 
     async def main() -> T:
@@ -70,7 +75,7 @@ def run(scenario: Callable[[Engine], Coroutine[Any, Any, T]], engine: Callable[[
         try:
             return await asyncio.wait_for(scenario(running), PATIENCE_S)
         finally:
-            await running.stop(grace_s=5.0)
+            await running.stop(grace_s)
 
     return asyncio.run(main())
 
