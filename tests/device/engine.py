@@ -7,8 +7,8 @@ setup    the circuit's key, into a file that workers map; one that an interrupte
 single   from vanilla data to one checked proof, again and again, by a Prover alone
 engine   different partitions through the engine with one worker: rate, memory, what start and key cost, all verified
 engines  the same partitions on --gpus workers
-large    the same on one worker with other values of the engine's variants, a few partitions each
 small    the engine's variants compared on a small circuit: bits first, then times
+large    the same on one worker with other values of the engine's variants, a few partitions each
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LEAST_RATIO = {2: 1.9}
 MOST_READY_S = 3.0
 #: The second proof of a worker waits so long for the key at most: it is there.
 _MOST_RELOAD_MS = 5.0
-STEPS = ("setup", "single", "engine", "engines", "large", "small")
+STEPS = ("setup", "single", "engine", "engines", "small", "large")
 #: With fewer seconds left a step is not begun.
 _LEAST_S = {"setup": 60, "single": 30, "engine": 40, "engines": 40, "large": 45, "small": 60}
 _LARGE_VALUES = ({"P2": "off"}, {"P12": "off"}, {"P3": "2"}, {"P8": "2"}, {"P2": "off", "P12": "off"})
@@ -313,7 +313,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--repeats", type=int, default=5)
     add("--steps", default=",".join(STEPS))
     add("--small", default="porep:2KiB", help="the circuit on which all variants are compared")
-    add("--small-jobs", type=int, default=6)
+    add("--small-jobs", type=int, default=4)
     add("--folder", type=Path, help="where the key is put; memory by default, where it has room")
     add("--keep", action="store_true", help="leave the key for another call")
     add("--json", type=Path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cuzk.circuits.catalogue import find_circuit
 from cuzk.circuits.porep import find_porep, synthetic_file, synthetic_identity
@@ -41,6 +42,9 @@ def _stacked(circuit: str) -> StackedCircuit | None:
     return StackedCircuit.parse(circuit) if family == "stacked" else None
 
 
+_read = lru_cache(maxsize=1)(read_commit1)
+
+
 def make_sector(circuit: str, salt: bytes, partitions: int) -> list[Sector]:
     """So many different partitions: of one sector where the circuit's files have several, else in as many files.
 
@@ -63,7 +67,7 @@ def public_inputs(sector: Sector, partition: int) -> list[int]:
         return (cs.inputs or [])[1:]
     identity, seed = synthetic_identity(sector.salt)
     graph = Graph(stacked.num_nodes, identity.porep_id, identity.version)
-    output = read_commit1(sector.data)
+    output = _read(sector.data)
     challenges = porep_challenges(output.replica_id, seed, stacked.num_nodes, stacked.challenges, partition)
     return porep_public_inputs(
         graph, output.replica_id, challenges, comm_d=output.comm_d, comm_r=output.comm_r
