@@ -17,7 +17,7 @@ from cuzk_oracles import qap, trapdoor
 
 from cuzk.csr import CsrMatrix
 from cuzk.device import Device, get_device
-from cuzk.errors import UnsatisfiedError
+from cuzk.errors import InputError, UnsatisfiedError
 from cuzk.formats import load_witness, load_zkey
 from cuzk.formats.json_proof import load_proof, load_public, load_vkey
 from cuzk.groth16 import Prover, setup
@@ -124,6 +124,10 @@ def test_the_cpu_and_every_variant_give_the_same_bytes(curve: str) -> None:
     for identifier, variant in VARIANTS.items():
         for value in variant.possible("cuda"):
             if value == "per_msm" and device.limits.model not in measured_models():
+                continue
+            if identifier == "Q1" and value == "seven_ntt":  # of keys whose H bases are monomials only
+                with pytest.raises(InputError, match=r"Q1=seven_ntt .* is impossible with this key"):
+                    Prover(prover.key, device, variants={identifier: value})
                 continue
             made = Prover(prover.key, device, variants={identifier: value})
             assert made.prove(witness, blinding=blinding(witness.curve)) == reference, f"{identifier}={value}"
