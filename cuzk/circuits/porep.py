@@ -21,7 +21,14 @@ from cuzk.circuits.vanilla.shapes import SectorShape, sector_shape
 from cuzk.circuits.vanilla.synthetic import synthetic_commit1
 from cuzk.errors import RangeError
 
-__all__ = ["POREP_PATTERN", "file_hints", "find_porep", "forget_files", "synthetic_file", "synthetic_identity"]
+__all__ = [
+    "POREP_PATTERN",
+    "file_hints",
+    "find_porep",
+    "forget_files",
+    "synthetic_file",
+    "synthetic_identity",
+]
 
 POREP_PATTERN = "porep:SIZE"
 
