@@ -147,7 +147,7 @@ class ProvingKey:
     @property
     def num_constraints(self) -> int:
         """Constraints of the circuit, binding rows not included."""
-        return (self._in_circuit_order or self.matrices)["A"].num_rows - self.num_public - 1
+        return self.circuit_matrices["A"].num_rows - self.num_public - 1
 
     @property
     def domain_size(self) -> int:
@@ -186,6 +186,11 @@ class ProvingKey:
         return None
 
     @property
+    def circuit_matrices(self) -> dict[str, CsrMatrix]:
+        """The matrices at hand with rows in the circuit's order, where the key's can be brought into it."""
+        return self._in_circuit_order or self.matrices
+
+    @property
     def is_renumbered(self) -> bool:
         """Whether the rows are in another order than the circuit's."""
         return self._in_circuit_order is not None and self._in_circuit_order["A"] is not self.a
@@ -204,7 +209,7 @@ class ProvingKey:
         """Hash of the circuit this key is for; equals R1CS.digest of that circuit, or compiled_digest."""
         if self.compiled is not None:
             return self.compiled.digest
-        matrices = self._in_circuit_order or self.matrices
+        matrices = self.circuit_matrices
         return circuit_digest(self.curve, self.num_public, self.num_constraints, matrices["A"], matrices["B"])
 
     def with_circuit(self, r1cs: R1CS) -> ProvingKey:

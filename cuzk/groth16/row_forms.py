@@ -14,6 +14,7 @@ from cuzk.compiled_rows import compiled_digest
 from cuzk.csr import CsrMatrix, IntArray
 from cuzk.device.base import Array, Device
 from cuzk.errors import CurveMismatchError, ShapeError
+from cuzk.groth16.same_rows import first_other_row
 from cuzk.keys import ProvingKey
 from cuzk.ops.piece_spmv import piece_spmv
 from cuzk.ops.piece_tables import DevicePieces
@@ -116,7 +117,7 @@ class PieceRows:
 def check_compiled(key: ProvingKey, circuit: CompiledCircuit) -> None:
     """Check that a compiled circuit has a key's curve and sizes, and that it is the very one that a key was made from.
 
-    Whether it is that of a key with matrices, the proof's check tells.
+    Of a key without matrices the digest tells, of one with matrices each of its terms.
 
     Raises:
         CurveMismatchError, ShapeError: It is another circuit.
@@ -135,7 +136,15 @@ def check_compiled(key: ProvingKey, circuit: CompiledCircuit) -> None:
             raise ShapeError(
                 f"the circuit has {name} = {size}, the key {getattr(key, name)}", remedy=_RECOMPILE
             )
-    if key.compiled is not None and (found := compiled_digest(circuit)) != key.compiled.digest:
+    if key.compiled is None:
+        other = first_other_row(key, circuit)
+        if other is not None:
+            raise ShapeError(
+                f"the circuit has the key's sizes but other constraints: row {other[0]} of matrix {other[1]} is the "
+                "first that differs",
+                remedy=_RECOMPILE,
+            )
+    elif (found := compiled_digest(circuit)) != key.compiled.digest:
         raise ShapeError(
             f"the key was made from another circuit than this one, or {key.compiled.circuit or 'it'} is now compiled "
             "to other pieces",
