@@ -3,12 +3,14 @@
 # usage: tests/device/suite_pair.sh OUT_DIR "PART..." "PART..."     (each list in the order of tests/device/suite.py;
 #        a "/" in a list begins a further call of the suite, for parts that are to come after those before it)
 # Builds as suite.sh does. The second GPU's parts run in a copy of the tree, so that the two keep their states apart;
-# their results are in OUT_DIR/second. Ends within BUDGET_S seconds (default 520).
+# their results are in OUT_DIR/second. Ends within BUDGET_S seconds (default 520). FIRST_GPUS=0,1 shows both GPUs to the
+# first list, for parts that take the second one later.
 set -euo pipefail
 start=$SECONDS
 out=$1
+mkdir -p "$out"
 cd "$(dirname "$0")/../.."
-tests/device/suite.sh "$out" kernels
+tests/device/suite.sh "$out" --list > "$out/parts.txt" || { cat "$out/parts.txt"; exit 1; }
 export PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 PYTHONHASHSEED=0
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
@@ -32,6 +34,6 @@ parts() {
     PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples:$PYTHONPATH" parts 1 "$out/second" "$3"
 ) &
 failed=0
-parts 0 "$out" "$2" || failed=1
+parts "${FIRST_GPUS:-0}" "$out" "$2" || failed=1
 wait $! || failed=1
 exit "$failed"
