@@ -8,9 +8,8 @@
 set -euo pipefail
 start=$SECONDS
 out=$1
-mkdir -p "$out"
 cd "$(dirname "$0")/../.."
-tests/device/suite.sh "$out" --list > "$out/parts.txt" || { cat "$out/parts.txt"; exit 1; }
+built=$(tests/device/suite.sh "$out" --list) || { echo "$built"; exit 1; }
 export PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 PYTHONHASHSEED=0
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
