@@ -84,6 +84,9 @@ _Figure = tuple[str, dict[str, str | int], str, str, Measured | int]
 
 def _device_rows(data: Mapping[str, Any]) -> Iterator[_Figure]:
     for row in data.get("rows", ()):
+        if "circuit" in row and "all" in row:
+            yield from _circuit(row)
+            continue
         if "median_ms" not in row:
             continue  # left out or failed: its figures are missing, and the gate says so
         if "family" in row:
@@ -118,6 +121,33 @@ def _proof(row: _Row) -> Iterator[_Figure]:
     yield workload, load, "prove", "host_memory", int(row["host_peak_bytes"])
     for phase, spread in row["phases"].items():
         yield workload, load, phase, "time", _time(spread, phase)
+
+
+def _circuit(row: _Row) -> Iterator[_Figure]:
+    """A row of tests/device/ladder.py, which has phases of proofs, or of tests/device/synthesis.py.
+
+    Floors of the latter count bytes alone, which do not bound small circuits: they stay in the result files.
+    """
+    kind = "circuit" if "phases" in row else "synthesis"
+    workload = f"{kind}-{row['circuit'].replace(':', '-')}"
+    load: dict[str, str | int] = {
+        "circuit": row["circuit"],
+        "constraints": row["constraints"] if "phases" in row else row["rows"],
+        "variables": row["variables"],
+    }
+    if "phases" not in row:
+        for subject in ("witness", "a", "b", "c", "all", "all_in_a_graph"):
+            yield workload, load, subject, "time", _time(row[subject], subject)
+        yield workload, load, "all", "device_memory", int(row["device_bytes"])
+        return
+    yield workload, load, "read", "time", _time(row["read"], "read")
+    yield workload, load, "vanilla_to_proof", "time", _time(row["all"], "vanilla_to_proof")
+    for phase, spread in row["phases"].items():
+        yield workload, load, phase, "time", _time(spread, phase)
+    yield workload, load, "setup", "device_memory", int(row["setup_device_bytes"])
+    yield workload, load, "setup", "host_memory", int(row["setup_host_bytes"])
+    yield workload, load, "prove", "device_memory", int(row["device_bytes"])
+    yield workload, load, "prove", "host_memory", int(row["host_bytes"])
 
 
 def _time(row: _Row, subject: str, floor: float | None = None) -> Measured:
