@@ -100,19 +100,18 @@ class CudaDevice(Device):
     def _open_streams(self) -> None:
         cuda = self._cupy.cuda
         self._stream = cuda.Stream(non_blocking=True)
-        self._mailbox = self._host_memory.take(
-            FAULT_BYTES + _SMALL_BYTES
-        )  # small downloads follow the fault word
-        self._fault = self.alloc((FAULT_BYTES,), np.uint8, zero=True)
-        self._launcher = Launcher(
-            cuda, self._stream, self._modules, self._pointer(self._fault), self._mailbox[:FAULT_BYTES]
-        )
-        self._keep: list[Any] = []  # what uploads from locked memory read, until the next synchronisation
         # The copier's thread must not keep this device alive: it gets nothing that leads back here.
         self._copier = Copier(
             cuda, cuda.Stream(non_blocking=True), self._host_memory,
             enter=functools.partial(bind_thread, self._runtime, self._ordinal),
         )  # fmt: skip
+        # Small downloads follow the fault word.
+        self._mailbox = self._host_memory.take(FAULT_BYTES + _SMALL_BYTES)
+        self._fault = self.alloc((FAULT_BYTES,), np.uint8, zero=True)
+        self._launcher = Launcher(
+            cuda, self._stream, self._modules, self._pointer(self._fault), self._mailbox[:FAULT_BYTES]
+        )
+        self._keep: list[Any] = []  # what uploads from locked memory read, until the next synchronisation
         self._origin = cuda.Event()
         self._origin.record(self._stream)
         weakref.finalize(self, self._copier.jobs.put, None)  # ends the thread
@@ -170,7 +169,8 @@ class CudaDevice(Device):
         return result
 
     def _take(self, nbytes: int) -> Block:
-        """A block of the arena; where none fits, after letting go of what copies were made into."""
+        """A block of the arena, once what finished copies were made into is let go; where none fits, all copies'."""
+        self._copier.forget_finished()
         try:
             return self._arena.take(nbytes, self._position)
         except OutOfMemoryError:

@@ -10,6 +10,7 @@ import queue
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,7 +106,7 @@ class Copier:
         )  # fmt: skip
         # Copies are made in turn on one stream: each comes after those begun before it anyway.
         job = _Job(ticket, source, into, None if after.is_copy else after.event)
-        self._forget_finished()
+        self.forget_finished()
         self._in_flight.append(job)
         self._spans.append(ticket)
         # In turn: a copy may not wait here for one that the worker still has to make.
@@ -155,13 +156,14 @@ class Copier:
             ticket.event.record(stream)
         ticket.issue()
 
-    def _forget_finished(self) -> None:
-        """Let go of what finished copies read and wrote."""
-        while self._in_flight:
-            ticket = self._in_flight[0].ticket
-            if not ticket.is_issued or not (ticket.failure or ticket.event.done):
-                return
-            self._in_flight.popleft()
+    def forget_finished(self) -> None:
+        """Let go of what finished copies read and wrote, without waiting."""
+        with suppress(IndexError):  # another thread drains meanwhile
+            while self._in_flight:
+                ticket = self._in_flight[0].ticket
+                if not ticket.is_issued or not (ticket.failure or ticket.event.done):
+                    return
+                self._in_flight.popleft()
 
     def drain(self) -> None:
         """Let the host wait until every copy has ended.

@@ -101,7 +101,7 @@ class KeyStream:
     ) -> None:
         self.device = device
         locks = ExitStack()
-        weakref.finalize(self, locks.close)
+        self._unlock = weakref.finalize(self, locks.close)
         wholes = {id(whole): whole for whole in (_whole(query.bases) for query in queries)}
         for whole in wholes.values():
             lock_bytes -= whole.nbytes
@@ -125,6 +125,18 @@ class KeyStream:
         """Start to copy the first chunk of a proof, if it is not on its way yet."""
         if self._staged is None or self._staged[0] != 0:
             self._stage(0)
+
+    def close(self) -> None:
+        """Let go of the buffers and of the page locks, for good.
+
+        Waits for the copies: until they have ended a device keeps what they fill, and whatever is allocated meanwhile
+        is placed behind it.
+        """
+        self._staged = None
+        self._buffers.clear()
+        self._pieces.clear()
+        self.device.synchronize()
+        self._unlock()
 
     def feed(self, name: str) -> Generator[Chunk, None, None]:
         """The chunks of a query, each to be used in kernels that are launched before the next is asked for."""

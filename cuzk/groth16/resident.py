@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeAlias
@@ -212,10 +212,11 @@ class _Parts:
     def find_infinite(self, plan: ResidencyPlan) -> None:
         """Let all bases pass through the device once, to see which are infinity."""
         names = tuple(name for name in WITNESS_QUERIES if name not in self.places)
-        stream = self._stream(names, plan)
-        for name in names:
-            group, length = self._group(name), len(self.bases[name])
-            self.masks[name] = find_infinite(self.device, group, length, stream.feed(name))
+        # Closed before anything that stays is placed: a hole as large as its buffers would fit little else.
+        with closing(self._stream(names, plan)) as stream:
+            for name in names:
+                group, length = self._group(name), len(self.bases[name])
+                self.masks[name] = find_infinite(self.device, group, length, stream.feed(name))
 
     def leave_infinite_out(self) -> None:
         """Take the queries that it pays for without their infinite bases."""

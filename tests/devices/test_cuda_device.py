@@ -140,6 +140,21 @@ def test_a_buffer_dropped_in_flight_is_not_handed_out(monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_a_buffer_whose_copy_has_ended_is_handed_out_again(
+    monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    """At the next allocation, not only where memory runs out: what stays must not be placed behind it."""
+    device, _ = open_fake(monkeypatch, Engine(seed=seed))
+    buffer = device.alloc((96, CURVE.fr.limbs))
+    address = buffer.data.ptr
+    ticket = device.stage(values(1), buffer)
+    device.time_of(ticket)  # waits for it
+    del buffer, ticket
+    gc.collect()
+    assert device.alloc((96, CURVE.fr.limbs)).data.ptr == address
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_locked_pages_are_not_reused_while_an_upload_reads_them(
     monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -13,6 +13,7 @@ from cuzk.curves import get_curve
 from cuzk.device import Device, Ticket
 from cuzk.device.base import DeviceLimits
 from cuzk.device.host import EmuDevice, HostDevice
+from cuzk.errors import OutOfMemoryError
 from cuzk.keys import ProvingKey
 from cuzk.limbs import fr_from_ints
 from cuzk.witness import Witness
@@ -29,6 +30,9 @@ POREP, DENSE = (0.474, 0.013), (0.2, 0.7)
 class DryDevice(EmuDevice):
     """A GPU of so many bytes whose kernels do nothing but count as classification would.
 
+    Its copies end as late as they may: what they fill is held until somebody waits for everything, or until there is
+    no room without it.
+
     Args:
         memory_bytes: Of its arena.
         shares: Shares of ones and of others among scalars.
@@ -37,6 +41,7 @@ class DryDevice(EmuDevice):
     def __init__(self, memory_bytes: int, shares: tuple[float, float]) -> None:
         super().__init__(memory_limit=memory_bytes)
         self.shares = shares
+        self._in_flight: list[Any] = []
         self.limits = DeviceLimits(
             num_sms=132, max_threads=1024, warp=32, shared_bytes=48 << 10, memory_bytes=self.limits.memory_bytes,
             gpu_like=True,
@@ -48,9 +53,12 @@ class DryDevice(EmuDevice):
 
     def alloc(self, shape: tuple[int, ...], dtype: Any = np.uint64, *, zero: bool = False) -> Any:
         del zero
-        return HostDevice.alloc(
-            self, shape, dtype, zero=True
-        )  # zero pages that are there when they are touched
+        try:
+            # Zero pages, that are there when they are touched.
+            return HostDevice.alloc(self, shape, dtype, zero=True)
+        except OutOfMemoryError:
+            self._in_flight.clear()
+            return HostDevice.alloc(self, shape, dtype, zero=True)
 
     def upload(self, array: Any) -> Any:
         result = self.alloc(array.shape, array.dtype)
@@ -67,7 +75,11 @@ class DryDevice(EmuDevice):
     def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
         del after
         self._check_stage(host_array, into)
+        self._in_flight.append(into)
         return self.mark()
+
+    def synchronize(self) -> None:
+        self._in_flight.clear()
 
     def _run(self, *args: Any) -> None:
         del args

@@ -17,7 +17,9 @@ from tests.prover.support import blinding
 
 @pytest.mark.parametrize("shares", [POREP, DENSE], ids=["porep", "dense"])
 @pytest.mark.parametrize("split", ["split", "none"])
-@pytest.mark.parametrize(("log_domain", "limit_mib"), [(20, 280), (20, 400), (20, 650), (20, 4 << 10)])
+@pytest.mark.parametrize(
+    ("log_domain", "limit_mib"), [(20, 230), (20, 280), (20, 400), (20, 650), (20, 4 << 10)]
+)
 def test_the_account_of_a_proof(
     log_domain: int, limit_mib: int, split: str, shares: tuple[float, float], tmp_path: Path
 ) -> None:

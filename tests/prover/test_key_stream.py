@@ -38,6 +38,9 @@ class Journal(CpuDevice):
         self.notes.append(("stage", after))
         return super().stage(host_array, into, after)
 
+    def synchronize(self) -> None:
+        self.notes.append(("synchronize", self.memory().used))
+
     def mark(self) -> Ticket:
         ticket = super().mark()
         self.notes.append(("mark", ticket))
@@ -99,6 +102,23 @@ def test_page_locks_end_with_the_stream() -> None:
     stream = KeyStream(journal, queries, 64, file.nbytes)
     assert journal.locked == [id(file)]
     del stream
+
+
+def test_a_closed_stream_holds_nothing() -> None:
+    """Neither buffers nor locked pages, and the device was asked to let go of what copies filled."""
+    journal = Journal()
+    before = journal.memory().used
+    stream, _ = stream_of({"h": 8, "l": 4}, 4, journal, 1 << 10)
+    assert [chunk.first for chunk in stream.feed("h")] == [0, 4]
+    assert journal.memory().used > before
+    journal.notes.clear()
+    stream.close()
+    stream.close()  # no harm
+    assert journal.locked == []
+    assert journal.memory().used == before
+    assert journal.notes[0] == ("synchronize", before)
+    with pytest.raises(InternalError, match="not streamed"):
+        next(stream.feed("h"))
 
 
 def test_ahead_starts_the_next_copy_once() -> None:
