@@ -181,6 +181,13 @@ class Progress:
         seconds = None if self._remaining is None else self._remaining.seconds()
         return "" if seconds is None or seconds < _WORTH_SAYING_S else left_words(seconds)
 
+    def say(self, text: str) -> None:
+        """Say something that is known before the first step; it stays where a bar would go."""
+        if self._bar is not None:
+            self._bar.console.print(text, highlight=False, markup=False)
+        elif not self._quiet:
+            note(text)
+
     def _words(self) -> str:
         if self._next < len(self._steps):
             return f"{self.title}: {self._steps[self._next][1]}"

@@ -54,6 +54,8 @@ class SetupRun:
         from cuzk.groth16.work import num_workers, setup_work
         from cuzk.pieces import CompiledCircuit
 
+        if ptau is None:
+            self._check_room()
         load_kernels(self.device, self.circuit.curve, self.recorder)
         if self.progress.is_shown and ptau is None:
             self.progress.expect(setup_work(self.circuit, num_workers(self.device)))
@@ -71,6 +73,14 @@ class SetupRun:
         with self.recorder.phase("key_write"):
             self._write(made)
         return made
+
+    def _check_room(self) -> None:
+        """Say what the set-up takes; refuse one that takes more than there is."""
+        from cuzk.cli.setup_room import check_room, need_of, need_words
+
+        need = need_of(self.circuit, self.device)
+        self.progress.say(f"takes {need_words(need)}")
+        check_room(need, self.device, self.key, Path(self.name).name)
 
     def _streamed(self, circuit: CompiledCircuit) -> ProvingKey:
         """Points go to the file as they are made."""

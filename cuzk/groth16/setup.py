@@ -38,10 +38,10 @@ from cuzk.pieces import CompiledCircuit
 from cuzk.relation import R1CS, domain_log2
 from cuzk.telemetry import Recorder
 
-__all__ = ["Place", "ToxicWaste", "default_h_form", "setup"]
+__all__ = ["PIECE", "PIECE_GPU", "Place", "ToxicWaste", "default_h_form", "setup"]
 
 #: Points made before their results are copied: a tenth of a second on a processor, enough to fill a GPU.
-_PIECE, _PIECE_GPU = 1 << 15, 1 << 20
+PIECE, PIECE_GPU = 1 << 15, 1 << 20
 
 
 @dataclass(repr=False)
@@ -275,7 +275,7 @@ class _Multiples:
     def __init__(self, device: Device, group: GroupSpec, count: int, recorder: Recorder) -> None:
         self._device, self.group, self._recorder = device, group, recorder
         self._base = FixedBase(device, group, plan_fixed_base(count, group, device.limits))
-        self._piece = _PIECE_GPU if device.limits.gpu_like else _PIECE
+        self._piece = PIECE_GPU if device.limits.gpu_like else PIECE
 
     def of(self, exponents: Array, out: U64Array | None = None) -> U64Array:
         """Points on the host. Shape (n, *affine_shape) uint64. Form: affine, Montgomery.

@@ -23,10 +23,10 @@ from cuzk.ops.piece_tables import DevicePieces
 from cuzk.ops.spmv import DeviceMatrix, spmv
 from cuzk.pieces import CompiledCircuit, Instances, LocalRows, Opcode, Piece, Program
 
-__all__ = ["piece_columns"]
+__all__ = ["COLUMNS_AT_A_TIME", "piece_columns"]
 
 #: Columns whose margins are added up at a time.
-_COLUMNS_AT_A_TIME = 1 << 22
+COLUMNS_AT_A_TIME = 1 << 22
 
 
 def piece_columns(device: Device, circuit: CompiledCircuit, weights: Array) -> list[Array]:
@@ -147,8 +147,8 @@ def _add_margins(
     order = np.argsort(targets, kind="stable").astype(np.uint32)
     ordered = targets[order]
     one = fr_from_ints(circuit.curve, [1])
-    for first in range(0, circuit.num_variables, _COLUMNS_AT_A_TIME):
-        last = min(first + _COLUMNS_AT_A_TIME, circuit.num_variables)
+    for first in range(0, circuit.num_variables, COLUMNS_AT_A_TIME):
+        last = min(first + COLUMNS_AT_A_TIME, circuit.num_variables)
         begin, end = (int(np.searchsorted(ordered, column)) for column in (first, last))
         if begin == end:
             continue

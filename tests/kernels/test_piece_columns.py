@@ -53,7 +53,7 @@ def test_bindings_all_the_way(device_name: str) -> None:
 
 @pytest.mark.parametrize("step", [1, 3, 7])
 def test_margins_are_added_some_columns_at_a_time(step: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys.modules[piece_columns.__module__], "_COLUMNS_AT_A_TIME", step)
+    monkeypatch.setattr(sys.modules[piece_columns.__module__], "COLUMNS_AT_A_TIME", step)
     check(case("toy", 3), "cpu")
 
 

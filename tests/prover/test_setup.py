@@ -79,7 +79,7 @@ def test_phases_report_their_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part of a set-up is a phase, and each query says how far it is; pieces of any size give one key."""
     load = workload("random", "toy", 40, 2)
     whole = key(load)
-    monkeypatch.setattr(sys.modules[setup.__module__], "_PIECE", 7)
+    monkeypatch.setattr(sys.modules[setup.__module__], "PIECE", 7)
     watcher = _Watcher()
     pieces = setup(load.r1cs, device("cpu"), toxic_waste=waste(load.curve), recorder=Recorder([watcher]))
     for (name, _, array), (_, _, other) in zip(whole.points(), pieces.points(), strict=True):
