@@ -116,6 +116,38 @@ def proof_tables(rows: list[Row]) -> Iterator[str]:
         yield from table(["phase", *columns], cells)
 
 
+def synthesis_table(rows: list[Row]) -> Iterator[str]:
+    """Compiled circuits from hints to a, b, c."""
+    steps = ("witness", "a", "b", "c", "all", "all_in_a_graph")
+    lines = [
+        [row["circuit"], str(row["rows"]), *(times(row[step]) for step in steps), f"{row['device_bytes'] / 2**30:.2f}",
+         number(row.get("target_ms")), verdict(row)]
+        for row in rows
+    ]  # fmt: skip
+    yield "### Synthesis from hints"
+    yield ""
+    yield from table(
+        ["circuit", "rows", *(f"{step}, ms" for step in steps), "device GiB", "target", ""], lines
+    )
+
+
+def ladder_table(rows: list[Row]) -> Iterator[str]:
+    """Circuits set up without matrices, and proofs from vanilla data."""
+    peaks = ("setup_device_bytes", "device_bytes", "host_bytes")
+    lines = [
+        [row["circuit"], str(row["constraints"]), f"{row['setup_s']:.2f}", f"{row['key_bytes'] / 2**30:.2f}",
+         f"{row['key_load_s']:.2f}", times(row["read"]), times(row["phases"]["witness"]), times(row["phases"]["prove"]),
+         times(row["all"]), *(f"{row[key] / 2**30:.2f}" for key in peaks),
+         "yes" if row["verified"] else "**no**"]
+        for row in rows
+    ]  # fmt: skip
+    head = ["circuit", "rows", "set-up, s", "key GiB", "load, s", "reading, ms", "witness, ms", "proving, ms",
+            "vanilla data to proof, ms", "device GiB, set-up", "proof", "host GiB", "verified"]  # fmt: skip
+    yield "### Filecoin's circuits"
+    yield ""
+    yield from table(head, lines)
+
+
 def startup_lines(rows: list[Row]) -> Iterator[str]:
     """Start-up with cached kernels."""
     ordered = sorted(rows, key=lambda row: float(row["ready"]))
@@ -149,6 +181,9 @@ def other_lines(data: Row) -> Iterator[str]:
             yield f"A key of {key:.2f} GiB in {limit:.2f} GiB, domain 2^{row['log_domain']}: streamed "
             yield f"{times(row['limited'])} ms, resident {times(row['resident'])} ms, {row['ratio']:.2f} times; "
             yield f"bytes {'equal' if row['same_bytes'] else '**differ**'}, {verdict(row)}."
+    elif rows and "faults" in rows[0]:
+        bad = sum(bool(row["faults"]) for row in rows)
+        yield f"Variants: {len(rows)} rows of the covering array; {bad} without the bytes or the traces."
     elif rows and "outcome" in rows[0]:
         yield "compute-sanitizer: " + ", ".join(f"{r['tool']} {r['outcome']}" for r in rows) + "."
     yield ""
@@ -181,6 +216,10 @@ def sections(data: Row) -> Iterator[str]:
         yield from proof_tables(rows)
     elif rows and "ready" in rows[0]:
         yield from startup_lines(rows)
+    elif rows and "all_in_a_graph" in rows[0]:
+        yield from synthesis_table(rows)
+    elif rows and "setup_s" in rows[0] and "read" in rows[0]:
+        yield from ladder_table(rows)
     else:
         yield from other_lines(data)
 

@@ -124,3 +124,23 @@ def test_device_layer_and_streaming() -> None:
     text = text_of({"rows": [row | {"same_bytes": False, "pass": False}]})
     assert "5.00 GiB in 4.00 GiB, domain 2^24" in text
     assert "bytes **differ**, **missed**" in text
+
+
+def test_circuits() -> None:
+    took = {"median_ms": 14.0, "min_ms": 13.9, "max_ms": 14.2, "repeats": 5}
+    steps = ("witness", "a", "b", "c", "all", "all_in_a_graph")
+    row = {"circuit": "porep:2KiB", "rows": 7, "device_bytes": 1 << 30, "target_ms": 10.0, "pass": False}
+    text = text_of({"rows": [row | dict.fromkeys(steps, took)]})
+    assert "| porep:2KiB | 7 | " + "14 (13.9 to 14.2) | " * 6 + "1.00 | 10 | **missed** |" in text
+    row = {
+        "circuit": "sprout", "constraints": 9, "setup_s": 0.733, "key_bytes": 2 << 30, "key_load_s": 0.369,
+        "read": took, "all": took | {"median_ms": 51.0}, "phases": {"witness": took, "prove": took},
+        "setup_device_bytes": 1 << 30, "device_bytes": 3 << 30, "host_bytes": 5 << 29, "verified": False,
+    }  # fmt: skip
+    text = text_of(
+        {"parts": {"ladder": {"outcome": "passed", "results": {"rows": [row]}}}, "gpu": "g", "tree": "t"}
+    )
+    assert "| sprout | 9 | 0.73 | 2.00 | 0.37 | 14 (13.9 to 14.2) |" in text
+    assert "| 51 (13.9 to 14.2) | 1.00 | 3.00 | 2.50 | **no** |" in text
+    rows = [{"row": 0, "faults": []}, {"row": 1, "faults": ["other bytes"]}]
+    assert "Variants: 2 rows of the covering array; 1 without" in text_of({"rows": rows})
