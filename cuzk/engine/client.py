@@ -92,7 +92,9 @@ class EngineClient:
 
     def _translated(self, error: Any) -> EngineError | InputError:
         code, details = error.code(), error.details() or ""
-        if code in (grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND):
+        if code in (
+            grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.UNIMPLEMENTED
+        ):  # fmt: skip
             return _RefusedError(details)
         if code is grpc.StatusCode.RESOURCE_EXHAUSTED and "larger than max" in details:
             return InputError(

@@ -1,7 +1,8 @@
 """The gRPC services in front of an engine: cuzk.v1, as existing clients speak it, and our own.
 
-Errors that a client caused are INVALID_ARGUMENT or NOT_FOUND with the reason; a full queue is RESOURCE_EXHAUSTED, a
-daemon that stops UNAVAILABLE. A job that fails is no error of an rpc: AwaitProof says FAILED and why.
+Errors that a client caused are INVALID_ARGUMENT or NOT_FOUND with the reason, UNIMPLEMENTED where nobody proves that
+kind; a full queue is RESOURCE_EXHAUSTED, a daemon that stops UNAVAILABLE. A job that fails is no error of an rpc:
+AwaitProof says FAILED and why.
 """
 
 from __future__ import annotations
@@ -21,7 +22,13 @@ from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import Job, JobRequest
 from cuzk.engine.metrics import prometheus_text
-from cuzk.engine.wire.convert import await_response, job_request, kind_of_circuit, witness_request
+from cuzk.engine.wire.convert import (
+    UnsupportedError,
+    await_response,
+    job_request,
+    kind_of_circuit,
+    witness_request,
+)
 from cuzk.engine.wire.schema import SERVICES, enum_value, message
 from cuzk.errors import BusyError, CuzkError, EngineError, InputError
 
@@ -206,6 +213,8 @@ def _answering(handler: _Handler) -> _Handler:
             return await handler(request, context)
         except _NotFoundError as error:
             await context.abort(grpc.StatusCode.NOT_FOUND, str(error))
+        except UnsupportedError as error:
+            await context.abort(grpc.StatusCode.UNIMPLEMENTED, str(error))
         except InputError as error:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         except BusyError as error:

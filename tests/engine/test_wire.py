@@ -176,7 +176,7 @@ def test_our_own_service_takes_any_circuit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fields", "reason"),
     [
-        ({"proof_kind": 2}, "proof_kind 2 is not proven here"),
+        ({"proof_kind": 2}, "SNAP_DEALS_UPDATE, the update of a sector, is not proven here"),
         ({"proof_kind": 0}, "proof_kind 0 is not proven here"),
         ({"sector_size": 2049}, "sector_size is 2049.*34359738368"),
         ({"priority": 9}, "priority 9"),

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES
+from cuzk.circuits.vanilla.shapes import SECTOR_SHAPES, SectorShape
 from cuzk.engine.jobs import Job, JobRequest, JobState, PayloadForm, Priority
+from cuzk.engine.wire.porep import porep_partitions
 from cuzk.engine.wire.schema import enum_value, message
 from cuzk.errors import InputError
 
-__all__ = ["await_response", "job_request", "kind_of_circuit", "priority_of", "witness_request"]
+__all__ = [
+    "UnsupportedError",
+    "await_response",
+    "job_request",
+    "kind_of_circuit",
+    "priority_of",
+    "witness_request",
+]
+
+_SUPPORTED = ("POREP_SEAL_COMMIT", "WINDOW_POST_PARTITION", "WINNING_POST")
 
 
 def priority_of(number: int) -> Priority:
@@ -29,11 +39,15 @@ def priority_of(number: int) -> Priority:
         ) from None
 
 
-def _size_name(sector_size: int) -> tuple[str, int]:
-    """Name of a sector size, and the partitions of its PoRep."""
+class UnsupportedError(InputError):
+    """A kind of proof that the wire knows and nobody proves here."""
+
+
+def _shape(sector_size: int) -> SectorShape:
+    """What a sector size fixes."""
     for shape in SECTOR_SHAPES.values():
         if shape.size_bytes == sector_size:
-            return shape.name, shape.partitions
+            return shape
     known = ", ".join(str(shape.size_bytes) for shape in SECTOR_SHAPES.values())
     raise InputError(
         f"sector_size is {sector_size}", limit=f"one of {known}", remedy="send the size in bytes"
@@ -51,7 +65,8 @@ def job_request(request: Any) -> JobRequest:
     """The job that a SubmitProofRequest asks for.
 
     Raises:
-        InputError: A kind, size or partition that there is none of; no vanilla proof, or two kinds of it.
+        InputError: A kind, size or partition that there is none of; no vanilla proof, or two kinds of it; partitions
+            that are not those of the registered proof. UnsupportedError: An update of a sector.
     """
     kinds = {
         enum_value("cuzk.v1.ProofKind", "POREP_SEAL_COMMIT"): "porep",
@@ -59,10 +74,17 @@ def job_request(request: Any) -> JobRequest:
         enum_value("cuzk.v1.ProofKind", "WINNING_POST"): "winning-post",
     }
     family = kinds.get(request.proof_kind)
+    if request.proof_kind == enum_value("cuzk.v1.ProofKind", "SNAP_DEALS_UPDATE"):
+        raise UnsupportedError(
+            "SNAP_DEALS_UPDATE, the update of a sector, is not proven here",
+            where="proof_kind",
+            limit=f"proven: {', '.join(_SUPPORTED)}",
+            remedy="keep another prover for updates of sectors",
+        )
     if family is None:
         raise InputError(
             f"proof_kind {request.proof_kind} is not proven here",
-            limit="POREP_SEAL_COMMIT, WINDOW_POST_PARTITION, WINNING_POST",
+            limit=", ".join(_SUPPORTED),
             remedy="send one of these, or submit a witness",
         )
     if bool(request.vanilla_proof) == bool(request.vanilla_proofs):
@@ -70,12 +92,19 @@ def job_request(request: Any) -> JobRequest:
             "a request has either vanilla_proof or vanilla_proofs",
             remedy="PoRep: vanilla_proof; PoSt: vanilla_proofs, one per sector",
         )
-    size, partitions = _size_name(request.sector_size)
+    shape = _shape(request.sector_size)
+    if family == "porep" and len(request.vanilla_proofs) > 1:
+        raise InputError(
+            f"{len(request.vanilla_proofs)} vanilla_proofs for a PoRep",
+            limit="one: the output of the first commit phase, with all partitions",
+            remedy="send it as vanilla_proof",
+        )
     payload = request.vanilla_proof or _joined(request.vanilla_proofs)
+    partitions = porep_partitions(request.registered_proof, shape, payload) if family == "porep" else 1
     tags = {"sector": request.sector_number, "miner": request.miner_id, "partition": request.partition_index}
     return JobRequest(
-        f"{family}:{size}",
-        partitions if family == "porep" else 1,
+        f"{family}:{shape.name}",
+        partitions,
         payload,
         PayloadForm.VANILLA,
         priority_of(request.priority),
