@@ -93,8 +93,8 @@ PARTS = (
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),
     Part("proofs-ladder", f"-m tests.device.proofs --logs 20,21,23 {_SCRIPT}", 400, 60),
     Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 150),
-    Part("ledger", f"-m tests.device.ledger --log 20 {_SCRIPT}", 500, 90),
-    Part("ledger-22", f"-m tests.device.ledger --log 22 --planted 12 --same 20 {_SCRIPT}", 500, 120),
+    Part("ledger", f"-m tests.device.ledger --log 20 {_SCRIPT}", 480, 60),
+    Part("ledger-22", f"-m tests.device.ledger --log 22 --planted 12 --same 20 {_SCRIPT}", 400, 90),
     Part("proofs-dense", f"-m tests.device.proofs --logs 22,24 --dense {_SCRIPT}", 400, 60),
     Part("proofs-bn254", f"-m tests.device.proofs --logs 20,22 --curve bn254 {_SCRIPT}", 300, 60),
     Part(
@@ -108,7 +108,7 @@ PARTS = (
     ),
     Part("streaming", "-m tests.device.streaming --log 24 --limit 4GiB --json RESULT", 300, 150),
     Part(
-        "streaming-26", "-m tests.device.streaming --log 26 --limit 14GiB --in-memory --json RESULT", 520, 450
+        "streaming-26", "-m tests.device.streaming --log 26 --limit 14GiB --in-memory --json RESULT", 300, 200
     ),
 )
 
