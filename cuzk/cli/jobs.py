@@ -56,6 +56,7 @@ _ProofOption = Annotated[
 ]
 
 _DEFAULT_ADDRESS = "127.0.0.1:9820"
+_MOST_SECONDS = 1e9
 _PRIORITIES = ("low", "normal", "high", "critical")
 _KINDS = {"porep": 1, "window-post": 3, "winning-post": 4}
 _TIERS = ("hot", "warm", "cold")
@@ -96,8 +97,12 @@ def submit(
     files = list(vanilla or [])
     if bool(files) == (witness is not None):
         raise InputError("a job has either --vanilla or --witness", remedy="give one of them")
-    check_inputs({**{f"--vanilla {path}": path for path in files}, "--witness": witness})
-    check_outputs({"--proof-bytes": proof_bytes}, {})
+    inputs = {
+        **{f"--vanilla {path}": path for path in files},
+        "--witness": witness, "--token-file": token_file, "--tls-ca": certificate,
+    }  # fmt: skip
+    check_inputs(inputs)
+    check_outputs({"--proof-bytes": proof_bytes}, inputs)
     with _connect(address, token_file, certificate) as client:
         if witness is not None:
             job = client.submit_witness(circuit, witness.read_bytes(), priority=level, request_id=request_id)
@@ -159,7 +164,12 @@ def await_(
     as_json: JsonOption = False,
 ) -> int:
     """Wait for a job's end. Exit code 0: proven; 1: failed, cancelled, unknown or not yet."""
-    check_outputs({"--proof-bytes": proof_bytes}, {})
+    if not 0 <= timeout <= _MOST_SECONDS:
+        raise InputError(
+            f"the timeout is {timeout:g} s", where="--timeout", limit=f"0 (never) to {_MOST_SECONDS:g}",
+            remedy="leave it out to wait as long as it takes",
+        )  # fmt: skip
+    check_outputs({"--proof-bytes": proof_bytes}, {"--token-file": token_file, "--tls-ca": certificate})
     with _connect(address, token_file, certificate) as client:
         return _report_end(client, job, timeout, proof_bytes, as_json)
 

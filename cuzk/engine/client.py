@@ -12,6 +12,7 @@ from typing import Any
 
 import grpc
 
+from cuzk.engine.wire.address import check_address
 from cuzk.engine.wire.schema import SERVICES, message
 from cuzk.errors import BusyError, EngineError, InputError
 
@@ -42,6 +43,7 @@ class EngineClient:
         certificate: Path | None = None,
         max_message_bytes: int = 256 << 20,
     ) -> None:
+        check_address(address)
         options = [
             ("grpc.max_receive_message_length", max_message_bytes),
             ("grpc.max_send_message_length", max_message_bytes),
@@ -51,7 +53,13 @@ class EngineClient:
         if certificate is None:
             self._channel = grpc.insecure_channel(address, options)
         else:
-            credentials = grpc.ssl_channel_credentials(certificate.read_bytes())
+            chain = certificate.read_bytes()
+            if b"-----BEGIN CERTIFICATE-----" not in chain:
+                raise InputError(
+                    "the file holds no certificate", where=str(certificate), limit="PEM",
+                    remedy="give the certificate that signed the daemon's",
+                )  # fmt: skip
+            credentials = grpc.ssl_channel_credentials(chain)
             self._channel = grpc.secure_channel(address, credentials, options)
 
     def __enter__(self) -> EngineClient:

@@ -127,7 +127,11 @@ async def run_daemon(
             status = StatusServer(engine, config.status_listen, read_token(config.security))
         await engine.start()
         await server.start()
-        host = config.listen if port == 0 else f"{config.listen.rpartition(':')[0]}:{port}"
+        host = (
+            config.listen
+            if config.listen.startswith("unix:")
+            else f"{config.listen.rpartition(':')[0]}:{port}"
+        )
         page = "" if status is None else f"http://{config.status_listen.rpartition(':')[0]}:{status.port}/"
         _LOG.info("ready", extra={"facts": {"listen": host, "page": page, "pid": os.getpid()}})
         on_ready(host, page)

@@ -48,10 +48,13 @@ class KeyFiles:
             candidates = [Path(self._files[circuit])]
         else:
             stem = circuit.replace(":", "-")
-            if not self._folder or "/" in stem or stem.startswith("."):
-                candidates = []
-            else:
-                candidates = [Path(self._folder) / f"{stem}{suffix}" for suffix in _SUFFIXES]
+            if not stem or "/" in stem or stem.startswith("."):
+                raise InputError(
+                    f"{circuit!r:.80} is no name of a circuit", limit="no path, and not empty",
+                    remedy="name it as its key's file is named in the folder of keys",
+                )  # fmt: skip
+            folders = [Path(self._folder)] if self._folder else []
+            candidates = [folder / f"{stem}{suffix}" for folder in folders for suffix in _SUFFIXES]
         for path in candidates:
             try:
                 if path.is_file():

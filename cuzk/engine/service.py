@@ -22,6 +22,7 @@ from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import Job, JobRequest
 from cuzk.engine.metrics import prometheus_text
+from cuzk.engine.wire.address import check_address
 from cuzk.engine.wire.convert import (
     UnsupportedError,
     await_response,
@@ -253,6 +254,7 @@ def check_exposure(listen: str, config: DaemonConfig) -> None:
     Raises:
         InputError: It is one.
     """
+    check_address(listen, "listen")
     if listen.startswith("unix:"):
         return
     host = listen.rpartition(":")[0].strip("[]")
