@@ -11,13 +11,16 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cuzk.errors import CuzkError, InputError
-from cuzk.perf.pairs import Answer, PairLimits, abba, decide
+from cuzk.perf.pairs import Answer, PairLimits, Rounds, judge, looks_of, order_of_three
 
-__all__ = ["ROOT", "Sampler", "Worker", "build_tree", "judge_phases", "paired_sampler"]
+__all__ = ["ROOT", "WALL", "Sampler", "Worker", "build_tree", "judge_phases"]
 
 ROOT = Path(__file__).resolve().parents[2]
 #: A phase shorter than this, in one proof, is left to operation counts.
 _LEAST_MS = 0.5
+#: The host's clock around a phase of a device is another metric of it, and one of short phases says little.
+WALL = ".wall"
+_LEAST_WALL_MS = 2.0
 #: A sample lasts at least so long in the shortest judged phase.
 _SAMPLE_MS = 5.0
 _MOST_PROOFS = 10
@@ -81,45 +84,50 @@ class Worker:
         self._process.stdout.close()
 
 
-def paired_sampler(
-    a: Sampler, b: Sampler, twin: Sampler, proofs: int
-) -> Callable[[str, int], list[dict[str, list[float]]]]:
-    """Samples of every phase by turns.
+class _Table:
+    """Rounds of every phase: A, B and A once more, each so many proofs.
 
     Args:
-        a: The baseline's worker.
-        b: The other.
-        twin: A second worker of the baseline, for A against A.
-        proofs: Proofs of a sample.
-
-    Returns:
-        (kind, pairs) -> two tables, phase -> samples; kind "AA" or "AB".
+        sides: A, B and the second A.
+        proofs: Of a sample.
     """
 
-    def take(kind: str, pairs: int) -> list[dict[str, list[float]]]:
-        sides = {"A": a, "B": twin if kind == "AA" else b}
-        tables: dict[str, dict[str, list[float]]] = {"A": {}, "B": {}}
-        for side in abba(pairs):
-            for phase, took in sides[side].sample(proofs).items():
-                tables[side].setdefault(phase, []).append(took)
-        return [tables["A"], tables["B"]]
+    def __init__(self, sides: Sequence[Sampler], proofs: int) -> None:
+        self._sides, self._proofs, self.rounds = dict(zip("ABC", sides, strict=True)), proofs, 0
+        self._taken: dict[str, dict[str, list[float]]] = {side: {} for side in self._sides}
 
-    return take
+    def take_until(self, rounds: int) -> None:
+        """Take rounds until there are so many."""
+        while self.rounds < rounds:
+            for side in order_of_three(self.rounds):
+                for phase, took in self._sides[side].sample(self._proofs).items():
+                    self._taken[side].setdefault(phase, []).append(took)
+            self.rounds += 1
+
+    def of(self, phase: str) -> Rounds:
+        """One phase's."""
+        return Rounds(*(self._taken[side].get(phase, []) for side in "ABC"))
 
 
 def judge_phases(
-    a: Sampler, b: Sampler, twin: Sampler, limits: PairLimits, pairs: int, *, sample_ms: float = _SAMPLE_MS
+    a: Sampler,
+    b: Sampler,
+    twin: Sampler,
+    limits: Callable[[str], PairLimits],
+    pairs: int,
+    *,
+    sample_ms: float = _SAMPLE_MS,
 ) -> dict[str, Answer]:
-    """Compare every phase of at least _LEAST_MS.
+    """Compare every phase of at least _LEAST_MS; all of them by the same proofs.
 
-    All phases of a proof share its samples; a phase that needs more of them takes more proofs.
+    Rounds are taken until the last phase is answered; what a phase was answered with stays.
 
     Args:
         a: The baseline.
         b: What is judged.
         twin: The baseline once more.
-        limits: As in decide().
-        pairs: Of each step.
+        limits: Those of a phase, or of PHASE.wall.
+        pairs: The most rounds before an alarm is confirmed.
         sample_ms: A sample is as many proofs as the shortest phase needs to last so long.
 
     Raises:
@@ -131,25 +139,29 @@ def judge_phases(
             f"only in B {sorted(set(b.ready) - set(a.ready))}",
             remedy="compare builds with the same phases, and record the new ones: cuzk perf record",
         )
-    phases = sorted(p for p, took in a.ready.items() if took >= _LEAST_MS and p not in _WHOLE)
+    phases = sorted(filter(lambda phase: _is_judged(phase, a.ready[phase]), a.ready))
     if not phases:
         raise InputError(f"no phase takes {_LEAST_MS} ms", remedy="take a larger workload: --size")
     shortest = min(a.ready[phase] for phase in phases)
-    proofs = min(_MOST_PROOFS, max(1, round(sample_ms / shortest)))
-    take, cache = paired_sampler(a, b, twin, proofs), {}
-    answers = {}
-    for phase in phases:
-        calls = {"AA": 0, "AB": 0}
+    table = _Table((a, b, twin), min(_MOST_PROOFS, max(1, round(sample_ms / shortest))))
+    answers: dict[str, Answer] = {}
+    wanted = looks_of(pairs)[0]
+    while wanted:
+        table.take_until(wanted)
+        wanted = 0
+        for phase in phases:
+            if phase not in answers:
+                said = judge(table.of(phase), limits(phase), pairs)
+                if isinstance(said, Answer):
+                    answers[phase] = said
+                elif said > table.rounds:
+                    wanted = min(wanted or said, said)
+    return {phase: answers[phase] for phase in phases}
 
-        def sample(kind: str, count: int, phase: str = phase, calls: dict[str, int] = calls) -> Any:
-            calls[kind] += 1
-            key = (kind, count, calls[kind])
-            if key not in cache:
-                cache[key] = take(kind, count)
-            return cache[key][0].get(phase, []), cache[key][1].get(phase, [])
 
-        answers[phase] = decide(sample, limits, pairs)
-    return answers
+def _is_judged(name: str, milliseconds: float) -> bool:
+    phase = name.removesuffix(WALL)
+    return phase not in _WHOLE and milliseconds >= (_LEAST_MS if phase == name else _LEAST_WALL_MS)
 
 
 def build_tree(commit: str, cache: Path) -> Path:

@@ -37,13 +37,15 @@ def perf_compare(
         bool,
         typer.Option("--run", help="Build both commits and measure them by turns, instead of their ledgers."),
     ] = False,
-    device: Annotated[str, typer.Option("--device", help="cpu (processor time) or cuda (time).")] = "cpu",
+    device: Annotated[
+        str, typer.Option("--device", help="cpu (processor time) or cuda (its own time).")
+    ] = "cpu",
     shape: Annotated[
         str, typer.Option("--shape", help="mixed, or FILE.py:FUNCTION that makes one.")
     ] = "mixed",
     size: Annotated[int, typer.Option("--size", help="Rows, or what FUNCTION takes.")] = 2000,
     curve: Annotated[str, typer.Option("--curve", help="Curve, with --run.")] = "bn254",
-    pairs: Annotated[int, typer.Option("--pairs", help="Pairs of samples, with --run.")] = 30,
+    pairs: Annotated[int, typer.Option("--pairs", help="Most rounds of samples, with --run.")] = 60,
     as_json: JsonOption = False,
 ) -> int:
     """Compare two commits or two files, phase by phase."""
@@ -52,7 +54,7 @@ def perf_compare(
     ledger = Ledger(baselines)
     if run:
         words = ["--device", device, "--shape", _placed(shape), "--size", str(size), "--curve", curve]
-        words += ["--metric", "time" if device.startswith("cuda") else "cpu"]
+        words += ["--metric", "device" if device.startswith("cuda") else "cpu"]
         return _run_both(ledger, a, b, words, pairs, as_json)
     from cuzk.cli.perf import show
     from cuzk.perf.verdicts import exit_code, to_json
@@ -139,7 +141,7 @@ def _compare_ledgers(ledger: Ledger, old: list[Baseline], new: list[Baseline]) -
 
 
 def _run_both(ledger: Ledger, a: str, b: str, words: list[str], pairs: int, as_json: bool) -> int:
-    from cuzk.cli.perf_ab import ROOT, Worker, build_tree, judge_phases
+    from cuzk.cli.perf_ab import ROOT, WALL, Worker, build_tree, judge_phases
     from cuzk.device.builder import cache_dir
     from cuzk.perf import PairLimits
 
@@ -149,7 +151,12 @@ def _run_both(ledger: Ledger, a: str, b: str, words: list[str], pairs: int, as_j
     try:
         for tree in (trees[0], trees[1], trees[0]):
             workers.append(Worker(tree, words))
-        answers = judge_phases(workers[0], workers[1], workers[2], PairLimits.of(ledger.tolerances), pairs)
+
+        def limits(name: str) -> PairLimits:
+            metric = "wall" if name.endswith(WALL) else "time"
+            return PairLimits.of(ledger.tolerances, metric, name.removesuffix(WALL))
+
+        answers = judge_phases(workers[0], workers[1], workers[2], limits, pairs)
     finally:
         for worker in workers:
             worker.close()

@@ -2,7 +2,9 @@
 
 It is run as a file, with the package of either build first on the path, so it uses nothing but what both have had for
 long.  Protocol: a line ``N`` on stdin asks for one sample of N proofs; the answer is a line of JSON, phase -> total of
-milliseconds.  The first line printed is ``{"ready": phase -> ms of one proof}``.
+milliseconds.  The first line printed is ``{"ready": phase -> ms of one proof}``.  With the metric "device" a phase is
+what the device spends on it by its own clock, and "PHASE.wall" what the host's clock says, of proofs that nothing holds
+up.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-__all__ = ["load_function", "main", "totals"]
+__all__ = ["load_function", "main", "open_meter", "totals"]
 
 
 def totals(events: list[Any], metric: str) -> dict[str, float]:
@@ -94,8 +96,25 @@ class _Planted:
         """Ends are of no interest."""
 
 
-def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[[], object], Any]:
-    """Set up a circuit and return what proves it once, and its recorder."""
+def _sibling(path: Path) -> Any:
+    """A module of this file's own project, whatever package is imported."""
+    spec = importlib.util.spec_from_file_location(f"own_{path.stem}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def open_meter(device: Any, curve: Any, log_elements: int) -> Any:
+    """A DeviceTime with a load that holds the device up."""
+    here = Path(__file__).resolve().parent
+    load = _sibling(here / "perf_load.py").Load(device, curve, log_elements)
+    return _sibling(here.parent / "telemetry" / "device_time.py").DeviceTime(device, load.hold)
+
+
+def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[[], object], Any, Any]:
+    """Set up a circuit and return what proves it once, its recorder, and the meter of the metric "device"."""
     from cuzk.curves import get_curve
     from cuzk.device import get_device
     from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
@@ -113,10 +132,12 @@ def _make_prover(options: argparse.Namespace, sink: _Planted) -> tuple[Callable[
         from cuzk.cli.perf_workloads import mixed_circuit
 
         circuit, witness = mixed_circuit(curve, options.size)
-    recorder = Recorder([sink])
+    is_metered = options.metric == "device"
+    meter = open_meter(device, curve, 22 if device.kind == "cuda" else 8) if is_metered else None
+    recorder = Recorder([sink] if meter is None else [sink, meter])
     key = setup(circuit, device, toxic_waste=ToxicWaste.from_seed(curve, 1))
     prover = Prover(key, device, recorder=recorder)
-    return lambda: prover.prove(witness, blinding=Blinding(7, 11), self_check=False), recorder
+    return lambda: prover.prove(witness, blinding=Blinding(7, 11), self_check=False), recorder, meter
 
 
 def _require_tree(tree: Path) -> None:
@@ -143,21 +164,38 @@ def main() -> None:
         "--shape", default="mixed", help="mixed, or FILE.py:FUNCTION that makes circuit and witness"
     )
     parser.add_argument("--size", type=int, default=500, help="rows; what FUNCTION takes")
-    parser.add_argument("--metric", choices=("cpu", "time"), default="cpu")
+    parser.add_argument("--metric", choices=("cpu", "time", "device"), default="cpu")
     parser.add_argument("--plant", default="")
     parser.add_argument("--share", type=float, default=0.0)
     options = parser.parse_args()
     _require_tree(Path.cwd())
     sink = _Planted(options.plant, options.share, _burner(options.metric))
-    prove, recorder = _make_prover(options, sink)
+    prove, recorder, meter = _make_prover(options, sink)
 
-    def sample(proofs: int) -> dict[str, float]:
+    def plain(proofs: int) -> dict[str, float]:
         seen = len(recorder.events)
         for _ in range(proofs):
             prove()
         return totals(recorder.events[seen:], options.metric)
 
-    sample(1)
+    def sample(proofs: int) -> dict[str, float]:
+        if meter is None:
+            return plain(proofs)
+        meter.mode = "hold"
+        plain(proofs)
+        spent, meter.mode = dict(meter.take()), "off"
+        wall = plain(proofs)
+        meter.take()
+        return spent | {f"{phase}.wall": took for phase, took in wall.items()}
+
+    plain(1)
+    if meter is not None:
+        meter.take()
+        meter.relearn()  # the first proof builds things
+        plain(3)
+        meter.take()
+        sample(2)
+        meter.tighten()
     first = sample(3)
     once = {phase: took / 3 for phase, took in first.items()}
     sink.extra_ms = options.share * once.get(options.plant, 0.0)

@@ -10,7 +10,17 @@ from cuzk.perf.baseline import Baseline, environment_id, read_baseline, write_ba
 from cuzk.perf.gate import Row, Verdict, compare, floor_rows
 from cuzk.perf.ledger import Ledger, Point
 from cuzk.perf.measured import Measured
-from cuzk.perf.pairs import Answer, Comparison, Outcome, PairLimits, abba, compare_pairs, decide
+from cuzk.perf.pairs import (
+    Answer,
+    Comparison,
+    Outcome,
+    PairLimits,
+    Rounds,
+    abba,
+    compare_pairs,
+    decide,
+    judge,
+)
 from cuzk.perf.signs import rate_upper_bound
 from cuzk.perf.tolerances import Tolerances, read_tolerances
 from cuzk.perf.trend import Change, Creep, change_points, creep
@@ -26,6 +36,7 @@ __all__ = [
     "Outcome",
     "PairLimits",
     "Point",
+    "Rounds",
     "Row",
     "Tolerances",
     "Verdict",
@@ -37,6 +48,7 @@ __all__ = [
     "decide",
     "environment_id",
     "floor_rows",
+    "judge",
     "rate_upper_bound",
     "read_baseline",
     "read_tolerances",

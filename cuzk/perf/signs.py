@@ -7,12 +7,20 @@ error rate, and the same tails give bounds for a rate that was seen k times in n
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
 from cuzk.errors import RangeError
 
-__all__ = ["binomial_tail", "lower_bound", "median_interval", "rate_upper_bound", "upper_bound"]
+__all__ = [
+    "binomial_tail",
+    "lower_bound",
+    "median_interval",
+    "rate_upper_bound",
+    "sequential_ranks",
+    "upper_bound",
+]
 
 #: Steps of the bisection for a rate; 60 halvings reach the last bit of a float.
 _HALVINGS = 60
@@ -29,6 +37,41 @@ def _rank(n: int, alpha: float) -> int:
     while k < n and binomial_tail(n, k + 1) <= alpha:
         k += 1
     return k
+
+
+@functools.cache
+def sequential_ranks(looks: tuple[int, ...], alpha: float) -> tuple[int, ...]:
+    """How many of the first n signs may be against a claim that is accepted at a look, for looks in a row.
+
+    The error is spent in proportion to the signs seen, and counted exactly: signs are a walk, and what an earlier look
+    has accepted does not come to a later one.
+
+    Args:
+        looks: Numbers of signs, rising.
+        alpha: The most that all looks together may accept where each sign is a coin's.
+
+    Returns:
+        For each look the greatest number against; -1 where it can accept nothing.
+
+    Example:
+        >>> sequential_ranks((16, 24, 36, 60), 0.001)
+        (1, 3, 7, 17)
+    """
+    ranks: list[int] = []
+    walks, seen, spent = {0: 1.0}, 0, 0.0
+    for n in looks:
+        steps = [binomial_tail(n - seen, k + 1) - binomial_tail(n - seen, k) for k in range(n - seen + 1)]
+        reached: dict[int, float] = {}
+        for against, chance in walks.items():
+            for k, step in enumerate(steps):
+                reached[against + k] = reached.get(against + k, 0.0) + chance * step
+        rank = -1
+        while spent + reached.get(rank + 1, 0.0) <= alpha * n / looks[-1]:
+            rank += 1
+            spent += reached.pop(rank, 0.0)
+        ranks.append(rank)
+        walks, seen = reached, n
+    return tuple(ranks)
 
 
 def lower_bound(values: Sequence[float], alpha: float) -> float:

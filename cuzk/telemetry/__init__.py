@@ -9,6 +9,7 @@ Telemetry receives events and calls nobody back.  Phases get a `Recorder` as an 
 """
 
 from cuzk.telemetry.axis import DeviceAxis
+from cuzk.telemetry.device_time import DeviceTime
 from cuzk.telemetry.events import Event, EventSink, ProgressSink, Recorder, Span
 from cuzk.telemetry.jsonl import JsonlWriter, read_events
 from cuzk.telemetry.lines import TimingLines
@@ -24,6 +25,7 @@ from cuzk.telemetry.tree import build_tree, gpu_total_ns, overlap_ns, unexplaine
 __all__ = [
     "PHASES",
     "DeviceAxis",
+    "DeviceTime",
     "Event",
     "EventSink",
     "Gauges",

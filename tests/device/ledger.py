@@ -2,27 +2,32 @@
 
 python -m tests.device.ledger [--log 20] [--planted 60] [--same 100] [--json RESULT.json] [--budget-s 480]
 
-A trial is a whole comparison (cuzk/perf/pairs.py) of every phase of a proof with the shape of a PoRep partition.  Both
-sides are one prover; in a planted trial side B does more work on the device in each phase, launched on its stream: 1.5%
-of a phase of 5 ms, 4% of one of 0.5 ms.  A call that finds trials of the same tree in RESULT goes on after them, and
-one that ends before the last trial exits with 75.
+A trial is a whole comparison (cuzk/perf/pairs.py) of every phase of a proof with the shape of a PoRep partition, by the
+device's own time (cuzk/telemetry/device_time.py); one trial judges all phases, by the same proofs.  All three sides are
+one prover; in a planted trial side B does more work on the device in every phase at once, launched on its stream inside
+what is measured: 1.5% of a phase of 5 ms, 4% of one of 0.5 ms.  What was planted is measured as well, so that it can be
+held against what was seen.  Proofs end before the host assembles them.  A call that finds trials of the same tree in
+RESULT goes on after them, and one that ends before the last trial exits with 75.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cuzk.cli.perf_ab import judge_phases
+from cuzk.cli.perf_load import Load
 from cuzk.device import Device, get_device
 from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
-from cuzk.ops.fr_vec import fr_mul
 from cuzk.perf import Answer, Outcome, PairLimits, rate_upper_bound
-from cuzk.telemetry import PHASES, Recorder
+from cuzk.telemetry import PHASES, DeviceTime, Recorder
 from tests.device import gpu
 from tests.device.results import UNFINISHED, Results, tree_digest
 from tests.workloads.porep_shape import porep_shape
@@ -37,6 +42,10 @@ JUDGED = frozenset(
 )
 #: Of 60 planted trials so many have to be caught.
 _CAUGHT = 57 / 60
+#: And of trials of the same against the same so many have to pass: an instrument that never says is none.
+_PASSED = 95 / 100
+#: Proofs by which a phase's time is known.
+_ONCE = 5
 
 
 def share_of(milliseconds: float) -> float:
@@ -44,89 +53,24 @@ def share_of(milliseconds: float) -> float:
     return next((share for least, share in SHARES if milliseconds >= least), 0.0)
 
 
-class Load:
-    """Products on the device's stream that take a given time and are of no use.
-
-    Args:
-        device: Where.
-        curve: Whose scalars are multiplied.
-        log_elements: Of the vectors; a launch takes as many of them as its time needs.
-    """
-
-    def __init__(self, device: Device, curve: Any, log_elements: int) -> None:
-        self._device, self._curve, self._most = device, curve, 1 << log_elements
-        shape = (self._most, curve.fr.limbs)
-        self._a, self._b = (device.alloc(shape, np.uint64, zero=True) for _ in range(2))
-        self._out = device.alloc(shape, np.uint64)
-        self._launch(self._most)
-        self.whole_ms = min(self._time(self._most) for _ in range(9))
-        self.empty_ms = min(self.whole_ms / 2, min(self._time(1) for _ in range(9)))
-
-    def _launch(self, elements: int) -> None:
-        a, b, out = self._a[:elements], self._b[:elements], self._out[:elements]
-        fr_mul(self._device, self._curve, a, b, out)
-
-    def _time(self, elements: int) -> float:
-        """Milliseconds of a launch among others, so that none waits for Python."""
-        begin = self._device.mark()
-        for _ in range(8):
-            self._launch(elements)
-        took = self._device.elapsed(begin, self._device.mark()) / 8
-        self._device.synchronize()
-        return took
-
-    def run(self, milliseconds: float) -> None:
-        """Launch work of so long; it does not wait."""
-        whole, rest = divmod(milliseconds, self.whole_ms)
-        for _ in range(int(whole)):
-            self._launch(self._most)
-        slope = (self.whole_ms - self.empty_ms) / self._most
-        if (elements := round((rest - self.empty_ms) / slope)) > 0:
-            self._launch(min(elements, self._most))
-
-
-class Plants:
-    """A sink that does more work when a phase begins.
-
-    Args:
-        load: The work.
-    """
-
-    def __init__(self, load: Load) -> None:
-        self._load = load
-        self.extra_ms: dict[str, float] = {}
-
-    def started(self, phase: str) -> None:
-        """Launch the phase's extra work."""
-        if extra := self.extra_ms.get(phase, 0.0):
-            self._load.run(extra)
-
-    def advanced(self, phase: str, share: float) -> None:
-        """Progress is of no interest."""
-
-    def receive(self, event: Any) -> None:
-        """Ends are of no interest."""
-
-
 class Side:
     """One side of a comparison.
 
     Args:
-        bench: The prover that both share.
-        extra_ms: Phase -> milliseconds of work more.
+        bench: The prover that all sides share.
+        is_slower: Whether its phases have more work.
     """
 
-    def __init__(self, bench: Bench, extra_ms: dict[str, float]) -> None:
-        self._bench, self._extra_ms, self.ready = bench, extra_ms, bench.once
+    def __init__(self, bench: Bench, *, is_slower: bool) -> None:
+        self._bench, self._is_slower, self.ready = bench, is_slower, bench.once
 
     def sample(self, proofs: int) -> dict[str, float]:
         """Phase -> milliseconds of so many proofs."""
-        self._bench.plants.extra_ms = self._extra_ms
-        return self._bench.prove(proofs)
+        return self._bench.prove(proofs, is_slower=self._is_slower)
 
 
 class Bench:
-    """A prover, and what each of its phases on the device takes.
+    """A prover, and what the device spends on each of its phases.
 
     Args:
         device: Where it proves.
@@ -137,23 +81,39 @@ class Bench:
     def __init__(self, device: Device, curve: str, log_domain: int) -> None:
         circuit, plain = porep_shape(log_domain, curve=curve)
         key = setup(circuit, device, toxic_waste=ToxicWaste.from_seed(circuit.curve, 1))
-        self.plants = Plants(Load(device, circuit.curve, min(22, log_domain)))
-        self._recorder = Recorder([self.plants])
+        self.load = Load(device, circuit.curve, min(22, log_domain + 2))
+        self.meter = DeviceTime(device, self.load.hold)
+        self._recorder = Recorder([self.meter], keep=64)
         self._prover, self._witness = Prover(key, device, recorder=self._recorder), plain
-        self.once: dict[str, float] = {}
-        self.prove(2)
-        self.once = {phase: took / 5 for phase, took in self.prove(5).items()}
+        self.planted_ms: list[dict[str, float]] = []
+        self._plants: dict[str, Callable[[], None]] = {}
+        self.prove(2)  # learns, and builds what the first proof builds
+        self.meter.mode = "hold"
+        taken = [self.prove(1) for _ in range(_ONCE)]
+        self.once = {phase: statistics.median(one[phase] for one in taken) for phase in taken[0]}
+        for phase, took in self.once.items():
+            if share := share_of(took):
+                self._plants[phase] = partial(self.load.run, share * took)
+        self.meter.relearn()  # all sides are held up alike, by what the slower one needs
+        self.prove(_ONCE, is_slower=True)
+        self.meter.mode = "hold"
+        self.prove(3, is_slower=True)
+        self.meter.tighten()
+        self.planted_ms.clear()
 
-    def prove(self, proofs: int) -> dict[str, float]:
-        """Phase on the device -> milliseconds of so many proofs."""
-        seen = len(self._recorder.events)
+    def prove(self, proofs: int, *, is_slower: bool = False) -> dict[str, float]:
+        """Phase -> milliseconds that the device spends on so many proofs, up to their assembly by the host."""
+        self.meter.plants = self._plants if is_slower else {}
         for _ in range(proofs):
-            self._prover.prove(self._witness, blinding=Blinding(7, 11), self_check=False)
-        spent: dict[str, float] = {}
-        for event in self._recorder.events[seen:]:
-            if event.phase in JUDGED:
-                spent[event.phase] = spent.get(event.phase, 0.0) + event.duration_ns / 1e6
-        return spent
+            self._prover.start([self._witness], blindings=[Blinding(7, 11)], self_check=False)
+        spent = self.meter.take()
+        if is_slower:
+            self.planted_ms.append({p: took / proofs for p, took in self.meter.take_planted().items()})
+        return {phase: took for phase, took in spent.items() if phase in JUDGED}
+
+    def close(self) -> None:
+        """Leave the device as it was."""
+        self.meter.close()
 
 
 def trial(bench: Bench, kind: str, pairs: int) -> dict[str, Any]:
@@ -162,45 +122,59 @@ def trial(bench: Bench, kind: str, pairs: int) -> dict[str, Any]:
     Args:
         bench: The prover.
         kind: "planted" or "same".
-        pairs: Of each step.
+        pairs: The most rounds.
     """
-    extra = {phase: share_of(took) * took for phase, took in bench.once.items()} if kind == "planted" else {}
-    a, b, twin = Side(bench, {}), Side(bench, extra), Side(bench, {})
-    answers = judge_phases(a, b, twin, PairLimits(), pairs, sample_ms=0.0)
-    rows = {phase: _row(answer, bench.once[phase]) for phase, answer in answers.items()}
-    return {"kind": kind, "phases": rows}
+    bench.planted_ms.clear()
+    began = time.perf_counter()
+    a, b, twin = (Side(bench, is_slower=kind == "planted" and side == "B") for side in "ABC")
+    limits = PairLimits()
+    answers = judge_phases(a, b, twin, lambda phase: limits, pairs, sample_ms=0.0)
+    planted = {
+        phase: statistics.median(one.get(phase, 0.0) for one in bench.planted_ms) if bench.planted_ms else 0.0
+        for phase in answers
+    }
+    rows = {phase: _row(answer, bench.once[phase], planted[phase]) for phase, answer in answers.items()}
+    return {"kind": kind, "seconds": round(time.perf_counter() - began, 3), "phases": rows}
 
 
-def _row(answer: Answer, milliseconds: float) -> dict[str, Any]:
+def _row(answer: Answer, milliseconds: float, planted_ms: float) -> dict[str, Any]:
     found = answer.comparison
     return {
         "ms": milliseconds, "share": share_of(milliseconds), "outcome": answer.outcome.value,
-        "seen": None if found is None else found.median, "pairs": 0 if found is None else found.pairs,
-        "same": answer.control.median, "spread": answer.control.sigma / 2**0.5,
+        "planted": planted_ms / milliseconds, "seen": None if found is None else math.expm1(found.median),
+        "pairs": answer.control.pairs, "same": answer.control.median, "spread": answer.control.sigma / 2**0.5,
     }  # fmt: skip
 
 
 def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of each kind and phase: trials, alarms, void ones, the 95% upper bound of false alarms, and what was seen."""
+    """Of each kind and phase: trials, outcomes, what was planted and seen, and the 95% bound of false alarms."""
     table: dict[str, Any] = {}
     for row in rows:
-        for phase, said in row.get("phases", {}).items():
+        for phase, said in row["phases"].items():
             into = table.setdefault(row["kind"], {}).setdefault(
                 phase,
-                {"trials": 0, "slower": 0, "void": 0, "unclear": 0, "ms": said["ms"], "share": said["share"]},
+                {"trials": 0, **{o.value: 0 for o in Outcome}, "ms": said["ms"], "share": said["share"]},
             )
             into["trials"] += 1
-            for outcome in (Outcome.SLOWER, Outcome.VOID, Outcome.UNCLEAR):
-                into[outcome.value] += said["outcome"] == outcome.value
-    for said in table.get("same", {}).values():
-        said["false_alarms_at_most"] = rate_upper_bound(said["slower"], said["trials"])
+            into[said["outcome"]] += 1
+    for kind, phases in table.items():
+        for phase, into in phases.items():
+            found = [row["phases"][phase] for row in rows if row["kind"] == kind and phase in row["phases"]]
+            for name in ("planted", "seen", "spread", "pairs"):
+                values = [said[name] for said in found if said[name] is not None]
+                into[name] = statistics.median(values) if values else None
+            if kind == "same":
+                alarms = into["slower"] + into["faster"]
+                into["false_alarms_at_most"] = rate_upper_bound(alarms, into["trials"])
     return table
 
 
 def is_met(table: dict[str, Any]) -> bool:
-    """Whether enough planted slow-downs were caught, in every phase, and nothing else raised an alarm."""
+    """Whether in every phase enough planted slow-downs were caught, enough of the same passed, and nothing alarmed."""
     caught = all(said["slower"] >= _CAUGHT * said["trials"] for said in table.get("planted", {}).values())
-    return caught and not any(said["slower"] for said in table.get("same", {}).values())
+    same = table.get("same", {}).values()
+    passed = all(said["same"] >= _PASSED * said["trials"] for said in same)
+    return caught and passed and not any(said["slower"] + said["faster"] for said in same)
 
 
 def _open(path: Path | None, head: dict[str, Any]) -> Results:
@@ -224,7 +198,7 @@ def main() -> int:
     parser.add_argument("--curve", default="bls12_381")
     parser.add_argument("--planted", type=int, default=60, help="trials with more work in each phase")
     parser.add_argument("--same", type=int, default=100, help="trials of the same against the same")
-    parser.add_argument("--pairs", type=int, default=30)
+    parser.add_argument("--pairs", type=int, default=60, help="the most rounds of a trial")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--budget-s", type=float, default=480)
@@ -250,6 +224,8 @@ def main() -> int:
             break
         results.add(trial(bench, kind, options.pairs))
         longest = max(longest, began - clock.left_s)
+    print(f"spans of a proof are held up for {bench.meter.held_ms:.1f} ms together", flush=True)
+    bench.close()
     table = results.data["summary"] = summarise(rows)
     for kind, phases in table.items():
         for phase, said in phases.items():

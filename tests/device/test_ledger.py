@@ -35,17 +35,20 @@ def test_work_is_planted_on_the_device_in_its_phase(spec: str, monkeypatch: pyte
     assert {"spmv", "ntt_h", "msm_h", "prep_msm", "batch_add", "b_g2_msm"} <= set(bench.once)
     assert all(took > 0 for took in bench.once.values())
 
-    def launches() -> dict[str, int]:
-        seen = len(bench._recorder.events)
-        bench.prove(1)
-        counted = [e for e in bench._recorder.events[seen:] if e.phase in ledger.JUDGED]
+    def launches(*, is_slower: bool) -> dict[str, int]:
+        last = max(event.id for event in bench._recorder.events)
+        bench.prove(1, is_slower=is_slower)
+        counted = [e for e in bench._recorder.events if e.id > last and e.phase in ledger.JUDGED]
         return {event.phase: event.counts.get("launches", 0) for event in counted}
 
-    before = launches()
-    bench.plants.extra_ms = {"msm_h": 2.5 * bench.plants._load.whole_ms}
-    after = launches()
+    load = bench.load
+    bench._plants = {"msm_h": lambda: load.run(2.5 * load.unit_ms)}
+    bench.meter.mode = "off"
+    before, after = launches(is_slower=False), launches(is_slower=True)
     assert after.pop("msm_h") - before.pop("msm_h") >= 2
     assert after == before
+    assert set(bench.planted_ms[-1]) == {"msm_h"}
+    bench.close()
 
 
 class Noise:
@@ -53,31 +56,43 @@ class Noise:
 
     def __init__(self, seed: int) -> None:
         self._rng = random.Random(seed)
-        self.plants = type("Plants", (), {"extra_ms": {}})()
+        self.meter = type("Meter", (), {"held_ms": 0.0})()
         self.once = {"msm_h": 12.0, "ntt_h": 6.0, "batch_add": 0.7, "row_check": 0.1}
+        self.planted_ms: list[dict[str, float]] = []
 
-    def prove(self, proofs: int) -> dict[str, float]:
+    def prove(self, proofs: int, *, is_slower: bool = False) -> dict[str, float]:
         """Each phase with its noise, and what is planted in it."""
-        spread = {"msm_h": 0.002, "ntt_h": 0.003, "batch_add": 0.012, "row_check": 0.05}
+        spread = {"msm_h": 0.002, "ntt_h": 0.002, "batch_add": 0.01, "row_check": 0.05}
+        extra = {phase: ledger.share_of(took) * took for phase, took in self.once.items() if is_slower}
+        if is_slower:
+            self.planted_ms.append(extra)
         return {
-            phase: proofs
-            * (took * self._rng.gauss(1.0, spread[phase]) + self.plants.extra_ms.get(phase, 0.0))
+            phase: proofs * (took * self._rng.gauss(1.0, spread[phase]) + extra.get(phase, 0.0))
             for phase, took in self.once.items()
         }
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 def test_trials_see_what_is_planted_and_nothing_else() -> None:
     """1.5% of a phase of 5 ms, 4% of one of 0.5 ms; shorter ones are left to counts."""
     bench: Any = Noise(1)
-    rows = [ledger.trial(bench, kind, 30) for kind in ("planted", "same") for _ in range(12)]
+    rows = [ledger.trial(bench, kind, 60) for kind in ("planted", "same") for _ in range(12)]
     table = ledger.summarise(rows)
     assert set(table["planted"]) == {"msm_h", "ntt_h", "batch_add"}
     assert {said["share"] for said in table["planted"].values()} == {0.015, 0.04}
     assert sum(said["slower"] for said in table["planted"].values()) >= 33
     assert not any(said["slower"] for said in table["same"].values())
     assert table["same"]["msm_h"]["false_alarms_at_most"] == pytest.approx(1 - 0.05 ** (1 / 12))
+    for said in table["planted"].values():
+        assert said["planted"] == pytest.approx(said["share"])
+        assert said["seen"] == pytest.approx(said["planted"], rel=0.25)
+    fine = {"slower": 0, "faster": 0, "same": 100, "trials": 100}
+    assert ledger.is_met({"planted": {"x": {"slower": 57, "trials": 60}}, "same": {"x": fine}})
     assert not ledger.is_met({"planted": {"x": {"slower": 56, "trials": 60}}})
-    assert not ledger.is_met({"same": {"x": {"slower": 1, "trials": 100}}})
+    assert not ledger.is_met({"same": {"x": fine | {"slower": 1}}})
+    assert not ledger.is_met({"same": {"x": fine | {"same": 94}}})
 
 
 def run(monkeypatch: pytest.MonkeyPatch, path: Path, *options: str) -> tuple[int, dict[str, Any]]:

@@ -18,6 +18,7 @@ from cuzk.perf import (
     Measured,
     Outcome,
     PairLimits,
+    Rounds,
     Verdict,
     change_points,
     compare_pairs,
@@ -103,11 +104,11 @@ def test_prf_08_no_alarm_in_fifty_runs_of_forty_phases() -> None:
     """Forty phases, fifty times nothing: no alarm in any, with noise of the H200 and stragglers."""
     rng = random.Random(8)
 
-    def sample(kind: str, pairs: int) -> tuple[list[float], list[float]]:
+    def sample(rounds: int) -> Rounds:
         def one() -> float:
             return rng.lognormvariate(0.0, 0.004) * (1.3 if rng.random() < 0.03 else 1.0)
 
-        return [one() for _ in range(pairs)], [one() for _ in range(pairs)]
+        return Rounds(*([one() for _ in range(rounds)] for _ in range(3)))
 
     alarms = sum(decide(sample).outcome is Outcome.SLOWER for _ in range(50 * 40))
     assert alarms == 0
@@ -115,13 +116,17 @@ def test_prf_08_no_alarm_in_fifty_runs_of_forty_phases() -> None:
 
 def test_prf_08_an_alarm_has_to_repeat() -> None:
     """Slower in the first round and not in the second is no alarm, but no pass either."""
-    rounds = iter([1.0, 1.03, 1.0])
+    taken = 0
 
-    def sample(kind: str, pairs: int) -> tuple[list[float], list[float]]:
-        factor = next(rounds)
-        return [1.0 + 1e-4 * i for i in range(pairs)], [factor * (1.0 + 1e-4 * i) for i in range(pairs)]
+    def sample(rounds: int) -> Rounds:
+        nonlocal taken
+        own = [1.0 + 1e-4 * i for i in range(rounds)]
+        slower = [one * (1.03 if taken + i < 16 else 1.0) for i, one in enumerate(own)]
+        taken += rounds
+        return Rounds(own, slower, own)
 
     assert decide(sample).outcome is Outcome.UNCLEAR
+    assert taken == 22
 
 
 @pytest.mark.parametrize("age", [0, 10_000])
