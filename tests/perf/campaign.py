@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import re
 import shlex
 import shutil
 import subprocess
@@ -33,6 +34,9 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Slow-downs that are planted, as shares of a phase's instructions.
 SHARES = (0.01, 0.02, 0.03, 0.05, 0.10)
 _KINDS = ("text", "link", "kernel", "path", "text", "link", "path", "text", "link", "text")
+#: What the gate measures, and the object files that another kernel changes.
+_MODULES = ("_cpu_v3", "_emu")
+_RECOMPILED = ("_bn254_fr.dir", "_bls12_381_fr.dir", "source_digest.dir")
 _KERNEL = """
 /// A kernel that no workload launches: the campaign's neutral edit.
 template <class Ex, class Fr>
@@ -84,25 +88,34 @@ def edit_text(tree: Path, seed: int) -> None:
             )
 
 
-def commands_of(build: Path) -> list[list[str]]:
-    """The commands that make the fast host module, the link last."""
+def commands_of(build: Path, module: str = _MODULES[0]) -> list[list[str]]:
+    """The commands that make a module, the link last."""
     done = subprocess.run(
-        ["ninja", "-C", str(build), "-t", "commands", "_cpu_v3"], capture_output=True, text=True, check=True
+        ["ninja", "-C", str(build), "-t", "commands", module], capture_output=True, text=True, check=True
     )
     lines = done.stdout.strip().splitlines()
     return [[word for word in shlex.split(line) if word not in (":", "&&")] for line in lines]
 
 
-def link_again(tree: Path, build: Path, seed: int, other: Sequence[tuple[str, str]] = ()) -> None:
-    """Link the fast host module with its object files in another order.
+def sources_of(build: Path) -> str:
+    """The checkout that a build folder compiles."""
+    cache = (build / "CMakeCache.txt").read_text(encoding="utf-8")
+    return re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.+)$", cache, re.M)[1]  # type: ignore[index]
+
+
+def link_again(
+    tree: Path, build: Path, seed: int, other: Sequence[tuple[str, str]] = (), module: str = _MODULES[0]
+) -> None:
+    """Link a host module with its object files in another order.
 
     Args:
         tree: Gets the module.
         build: Folder with the objects.
         seed: Of the order.
         other: Objects to be taken from elsewhere: (name in the build folder, file).
+        module: Which.
     """
-    words, taken = commands_of(build)[-1], dict(other)
+    words, taken = commands_of(build, module)[-1], dict(other)
     objects = [taken.get(word, word) for word in words if word.endswith(".o")]
     random.Random(seed).shuffle(objects)
     order = iter(objects)
@@ -113,7 +126,10 @@ def link_again(tree: Path, build: Path, seed: int, other: Sequence[tuple[str, st
 
 
 def add_kernel(tree: Path, build: Path, seed: int) -> None:
-    """A kernel that nothing launches, compiled into the scalar families of both curves; then another link order."""
+    """A kernel that nothing launches, compiled into the scalar families of both curves; then another link order.
+
+    In every module that the gate measures, each with the digest of its new sources.
+    """
     header = tree / "cuzk" / "kernels" / "fr_vec.cuh"
     text, row = header.read_text(encoding="utf-8"), "    X(fr_mul, FrBinaryArgs<Fr>, 256, 1)"
     place = text.index("\n#define CUZK_FR_VEC_KERNELS(X, Fr)")
@@ -123,18 +139,28 @@ def add_kernel(tree: Path, build: Path, seed: int) -> None:
         + text[place:].replace(row, "    X(fr_idle, FrBinaryArgs<Fr>, 256, 1) \\\n" + row, 1)
     )
     header.write_text(text, encoding="utf-8")
-    made: list[tuple[str, str]] = []
-    for words in commands_of(build):
-        name = words[words.index("-o") + 1] if "-o" in words else ""
-        if "-c" in words and any(f"_{curve}_fr.dir" in name for curve in ("bn254", "bls12_381")):
-            target = tree / f"{len(made)}.o"
-            swapped = [word.replace(str(ROOT / "cuzk"), str(tree / "cuzk")) for word in words]
-            swapped[swapped.index("-o") + 1] = str(target)
-            swapped[swapped.index("-MF") + 1] = str(target) + ".d"
-            subprocess.run(swapped, cwd=build, check=True)
-            made.append((name, str(target)))
-    assert len(made) == 2, "the build folder has other object files than this knows"
-    link_again(tree, build, seed, made)
+    digest = tree / "source_digest.cpp"
+    subprocess.run([sys.executable, tree / "cuzk" / "device" / "sources.py", digest], check=True)
+    swaps = {str(Path(sources_of(build)) / "cuzk"): str(tree / "cuzk"), str(build / digest.name): str(digest)}
+    for module in _MODULES:
+        made: list[tuple[str, str]] = []
+        for words in commands_of(build, module):
+            name = words[words.index("-o") + 1] if "-o" in words else ""
+            if "-c" in words and any(part in name for part in _RECOMPILED):
+                target = tree / f"{module}{len(made)}.o"
+                swapped = [_swapped(word, swaps) for word in words]
+                swapped[swapped.index("-o") + 1] = str(target)
+                swapped[swapped.index("-MF") + 1] = str(target) + ".d"
+                subprocess.run(swapped, cwd=build, check=True)
+                made.append((name, str(target)))
+        assert len(made) == len(_RECOMPILED), "the build folder has other object files than this knows"
+        link_again(tree, build, seed, made, module)
+
+
+def _swapped(word: str, swaps: dict[str, str]) -> str:
+    for old, new in swaps.items():
+        word = word.replace(old, new)
+    return word
 
 
 _Maker = Callable[[int], tuple[Path, dict[str, str]]]
