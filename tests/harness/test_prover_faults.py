@@ -17,6 +17,7 @@ from cuzk_fuzz.mutation.equivalents import load_equivalents
 from cuzk_fuzz.mutation.python_code import source_of
 from cuzk_fuzz.mutation.python_command import MODULES, REVIEWED, all_mutants, is_entry, main, summary
 from cuzk_fuzz.mutation.python_operators import mutants_of_python
+from cuzk_fuzz.mutation.python_tests import SUITES
 
 from tests.harness.prover_faults import faults
 
@@ -98,12 +99,13 @@ def test_a_survivor_fails_the_command_and_the_record_goes_on(
 ) -> None:
     judged: list[str] = []
 
-    def verdict(module: str, mutant: object, checks: object) -> tuple[str, str]:
+    def verdict(module: str, mutant: object, checks: object, tests: object) -> tuple[str, str]:
         judged.append(module)
         return ("killed", "ntt") if len(judged) > 1 else ("survived", "")
 
     monkeypatch.setattr("cuzk_fuzz.mutation.python_command.judge", verdict)
     monkeypatch.setattr("cuzk_fuzz.mutation.python_command.draw_checks", lambda seed: [])
+    monkeypatch.setattr("cuzk_fuzz.mutation.python_command.load_tests", lambda modules: None)
     arguments = ["--sample", "4", "--record", str(tmp_path / "record.json")]
     assert main(arguments) == 1
     assert "all operators: 3 of 4 killed: 75.0%" in capsys.readouterr().out
@@ -111,12 +113,50 @@ def test_a_survivor_fails_the_command_and_the_record_goes_on(
     assert len(judged) == 4
 
 
+_TESTED = """
+import json
+from cuzk_fuzz.mutation.python_code import outcome, source_of
+from cuzk_fuzz.mutation.python_command import refuse_unsound
+from cuzk_fuzz.mutation.python_tests import SUITES, first_failing, load_tests
+
+module = "cuzk.ops.lagrange"
+SUITES[module] = ("tests/kernels/test_footprints.py",)
+load_tests([module])
+refuse_unsound(module, first_failing)
+source, scan = source_of(module)[1], source_of("cuzk.ops.scan")[1]
+print(json.dumps([
+    outcome(module, source, [], first_failing),
+    outcome(module, source + "\\nraise SystemExit", [], first_failing),
+    outcome("cuzk.ops.scan", scan.replace("1024", "1025"), [], lambda _: first_failing(module)),
+]))
+"""
+
+
+def test_the_projects_own_tests_see_what_targets_do_not() -> None:
+    """A file of tests runs against the altered module, in a child; the module as it is passes."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TESTED], cwd=ROOT, capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 0, done.stderr
+    sound, broken, altered = json.loads(done.stdout.splitlines()[-1])
+    assert sound == ""
+    assert broken
+    assert altered.startswith("tests/kernels/test_footprints.py::test_as_stored")
+
+
+def test_every_module_has_tests_of_its_own() -> None:
+    assert set(SUITES) == set(MODULES)
+    files = {name.partition("::")[0] for names in SUITES.values() for name in names}
+    assert all((ROOT / name).is_file() for name in files)
+
+
 def test_the_summary_tells_held_out_operators_apart() -> None:
     verdicts = {
-        "m:1:0:logic:or": ["killed"],
-        "m:2:0:relation:<": ["survived"],
-        "m:3:0:relation:>": ["equivalent"],
+        "m:1:0:logic:or": ["killed", "tests/x.py::test_y"],
+        "m:2:0:relation:<": ["survived", ""],
+        "m:3:0:relation:>": ["equivalent", "why"],
     }
     text = summary(verdicts, 9)
     assert "all operators: 1 of 2 killed: 50.0%" in text
     assert "held-out operators: 1 of 1 killed" in text
+    assert "1 of the killed by tests alone" in text
