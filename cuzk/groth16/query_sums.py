@@ -170,7 +170,8 @@ class QuerySums:
         with self.recorder.phase("msm_init", D5="per_query", query=query.name) as span:
             self._release()
             if terms:
-                plan = self.choice.plan(terms, query.group, self._room(terms))
+                room = self._room(0 if indices is None else terms)
+                plan = self.choice.plan(terms, query.group, room)
                 self._work_in(query.group).prepare(plan)
                 span.tag(terms=terms, window_bits=plan.window_bits)
 
@@ -183,7 +184,7 @@ class QuerySums:
             scalars = gather(device, group.curve, scalars, indices)
         if terms == 0:
             return launch_msm(device, group, bases, scalars, indices=indices, gather_scalars=not compact)
-        context, room = self._work_in(group), self._room(terms)
+        context, room = self._work_in(group), self._room(terms if compact else 0)
 
         def run(plan: MsmPlan) -> PendingMsm:
             return launch_msm(
@@ -192,10 +193,10 @@ class QuerySums:
             )  # fmt: skip
 
         if self.choice.wants_tuning(terms, group):
-            self._tune(query, terms, run)
+            self._tune(query, terms, room, run)
         return run(self.choice.plan(terms, group, room))
 
-    def _tune(self, query: Query, terms: int, run: Callable[[MsmPlan], PendingMsm]) -> None:
+    def _tune(self, query: Query, terms: int, room: int | None, run: Callable[[MsmPlan], PendingMsm]) -> None:
         """Time the windows around the plan's own, on this very multiplication."""
 
         def time_of(plan: MsmPlan) -> float:
@@ -205,18 +206,18 @@ class QuerySums:
             return time.perf_counter() - start
 
         with self.recorder.phase("msm_init", D4="autotuned", query=query.name) as span:
-            times = self.choice.tune(terms, query.group, self._room(terms), time_of)
+            times = self.choice.tune(terms, query.group, room, time_of)
             span.tag(**{f"window_{bits}_ms": round(took * 1e3, 3) for bits, took in times.items()})
 
     def _settle(self) -> None:
         """Wait for what is launched."""
         self.device.download(self.device.alloc((0,)))
 
-    def _room(self, terms: int) -> int | None:
-        """The workspace, less what compacted scalars take of it."""
+    def _room(self, listed: int) -> int | None:
+        """The workspace, less what so many scalars of a list take of it where M2 = split makes them a vector."""
         if self.workspace is None or self.variants["M2"] != "split":
             return self.workspace
-        return max(self.workspace - terms * self.resident.curve.fr.nbytes, 1)
+        return max(self.workspace - listed * self.resident.curve.fr.nbytes, 1)
 
     def _work_in(self, group: GroupSpec) -> MsmContext:
         """What multiplications over a group work in; that of another group is let go before."""

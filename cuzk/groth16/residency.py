@@ -37,8 +37,9 @@ NUM_BUFFERS = 2
 #: Bases in G1 of a chunk, log2: a chunk in G2 has half as many.
 _LOG_CHUNKS = range(6, 24)
 #: Bytes a term of a multi-scalar multiplication should have for lists and buckets (two windows with their halves,
-#: plan_msm), and must have; and the least for buckets of small windows.
-_GOOD_WORKSPACE, _LEAST_WORKSPACE, _LEAST_BUCKETS = 240, 32, 128 << 10
+#: plan_msm), and must have: an index and a digit, beside a scalar that is gathered; and the least for buckets of small
+#: windows.
+_GOOD_WORKSPACE, _LEAST_WORKSPACE, _LEAST_BUCKETS = 240, 40, 128 << 10
 #: Multi-scalar multiplications whose sums wait on the device to be collected together: each takes memory, and each
 #: collection is a wait.
 MOST_PENDING = 8

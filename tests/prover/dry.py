@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from cuzk.device.host import EmuDevice, HostDevice
 from cuzk.errors import OutOfMemoryError
 from cuzk.keys import ProvingKey
 from cuzk.limbs import fr_from_ints
+from cuzk.ops.spmv import DeviceMatrix
 from cuzk.witness import Witness
 from tests.prover.support import device
 
@@ -25,6 +27,8 @@ NUM_PUBLIC = 327
 SMALL = 1 << 16
 #: Of each chunk's scalars: ones, and the rest that is not zero, as in PoRep circuits or in dense ones.
 POREP, DENSE = (0.474, 0.013), (0.2, 0.7)
+#: No scalar is 0 or 1.
+RANDOM = (0.0, 1.0)
 
 
 class DryDevice(EmuDevice):
@@ -36,11 +40,12 @@ class DryDevice(EmuDevice):
     Args:
         memory_bytes: Of its arena.
         shares: Shares of ones and of others among scalars.
+        finite_each: Of so many bases one is finite.
     """
 
-    def __init__(self, memory_bytes: int, shares: tuple[float, float]) -> None:
+    def __init__(self, memory_bytes: int, shares: tuple[float, float], finite_each: int = 4) -> None:
         super().__init__(memory_limit=memory_bytes)
-        self.shares = shares
+        self.shares, self.finite_each = shares, finite_each
         self._in_flight: list[Any] = []
         self.limits = DeviceLimits(
             num_sms=132, max_threads=1024, warp=32, shared_bytes=48 << 10, memory_bytes=self.limits.memory_bytes,
@@ -67,9 +72,11 @@ class DryDevice(EmuDevice):
         return result
 
     def download(self, array: Any) -> Any:
-        # Of a large array only masks are asked for: every fourth base is finite.
+        # Of a large array only masks are asked for.
         if array.nbytes > SMALL and array.dtype == np.uint8:
-            return (np.arange(len(array)) % 4 != 0).astype(np.uint8)
+            mask = np.ones(len(array), np.uint8)
+            mask[:: self.finite_each] = 0
+            return mask
         return np.array(array, copy=True)
 
     def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
@@ -109,18 +116,58 @@ def matrix(rows: int, variables: int, entries: int) -> CsrMatrix:
 
 def big_key(log_domain: int, folder: Path) -> ProvingKey:
     """The counts of a PoRep-shaped key; its points are all infinity."""
-    rows = (1 << log_domain) - 1000
-    variables = int(0.9699 * (1 << log_domain))
+    rows, variables = _sizes(log_domain)
+    a, b = matrix(rows, variables, 3), matrix(rows, variables, 1)
+    return _key(log_domain, a, b, a, functools.partial(sparse_array, folder))
+
+
+def counted_key(log_domain: int, *, with_c: bool = True) -> ProvingKey:
+    """The same counts in arrays that nobody has touched, matrices included: 2^26 rows take no time and no memory."""
+    rows, variables = _sizes(log_domain)
+
+    def untouched(entries: int) -> CsrMatrix:
+        nnz = rows * entries
+        row_ptr, col, coeff = np.zeros(rows + 1, np.int64), np.zeros(nnz, np.uint32), np.zeros(nnz, np.uint8)
+        return CsrMatrix(BLS, variables, row_ptr, col, coeff, fr_from_ints(BLS, [1]))
+
+    a, b = untouched(3), untouched(1)
+    return _key(log_domain, a, b, a if with_c else None, lambda _, shape: np.zeros(shape, np.uint64))
+
+
+def unchecked_upload(device: Device, matrix: CsrMatrix) -> DeviceMatrix:
+    """What DeviceMatrix.upload allocates, in its order, without a look at the values."""
+    row_ptr, cols, codes, dictionary = (
+        device.upload(part) for part in (matrix.row_ptr, matrix.col, matrix.coeff, matrix.dictionary)
+    )
+    return DeviceMatrix(
+        matrix.curve, matrix.num_rows, matrix.num_cols, matrix.nnz, row_ptr, cols, codes, dictionary,
+        one_code=0, minus_one_code=1, long_rows=device.upload(np.zeros(0, np.uint32)), long_row=1 << 10,
+    )  # fmt: skip
+
+
+def _sizes(log_domain: int) -> tuple[int, int]:
+    """Rows and variables."""
+    return (1 << log_domain) - 1000, int(0.9699 * (1 << log_domain))
+
+
+def _key(
+    log_domain: int,
+    a: CsrMatrix,
+    b: CsrMatrix,
+    c: CsrMatrix | None,
+    array: Callable[[str, tuple[int, ...]], Any],
+) -> ProvingKey:
+    """A key with these matrices and a maker of queries."""
+    variables = a.num_cols
     g1, g2 = BLS.g1.affine_shape, BLS.g2.affine_shape
     lengths = {"a": variables, "b_g1": variables, "l": variables - NUM_PUBLIC - 1, "h": 1 << log_domain}
-    queries = {f"{name}_query": sparse_array(folder, name, (n, *g1)) for name, n in lengths.items()}
-    queries["b_g2_query"] = sparse_array(folder, "b_g2", (variables, *g2))
+    queries = {f"{name}_query": array(name, (n, *g1)) for name, n in lengths.items()}
+    queries["b_g2_query"] = array("b_g2", (variables, *g2))
     single = {name: np.zeros(g1, np.uint64) for name in ("alpha_g1", "beta_g1", "delta_g1")}
     single |= {name: np.zeros(g2, np.uint64) for name in ("beta_g2", "gamma_g2", "delta_g2")}
-    a, b = matrix(rows, variables, 3), matrix(rows, variables, 1)
     return ProvingKey(
         curve=BLS, num_public=NUM_PUBLIC, log_domain=log_domain, h_form="odd_lagrange", root_convention="snarkjs",
-        a=a, b=b, c=a, compiled=None, ic=np.zeros((NUM_PUBLIC + 1, *g1), np.uint64), **single, **queries,
+        a=a, b=b, c=c, compiled=None, ic=np.zeros((NUM_PUBLIC + 1, *g1), np.uint64), **single, **queries,
     )  # fmt: skip
 
 
