@@ -12,6 +12,7 @@ import json
 import sys
 import zlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ from cuzk.csr import CsrMatrix
 from cuzk.curves import get_curve
 from cuzk.device.base import Array, Device, DeviceLimits
 from cuzk.device.host import EmuDevice, HostDevice
+from cuzk.groth16.commit import commit_hs, commit_witnesses
+from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
+from cuzk.groth16.fold import folded_l_query
+from cuzk.groth16.quotient import prepare_quotient, quotient
+from cuzk.groth16.resident import ResidentKey
+from cuzk.groth16.setup import setup
+from cuzk.keys import HForm
 from cuzk.limbs import fr_from_ints
 from cuzk.ops import fr_vec, points
 from cuzk.ops.batch_add import launch_batch_add
@@ -33,6 +41,10 @@ from cuzk.ops.ntt import ntt, prepare
 from cuzk.ops.power_tables import power_tables
 from cuzk.ops.scan import exclusive_scan
 from cuzk.ops.spmv import DeviceMatrix, spmv
+from cuzk.telemetry import Recorder
+from cuzk.variants import resolve
+from tests.kernels.fr_support import open_device
+from tests.prover.support import key, waste, workload
 
 STORED = Path(__file__).with_name("footprints.json")
 BN254, TOY = get_curve("bn254"), get_curve("toy")
@@ -92,6 +104,8 @@ class Tracer(EmuDevice):
         self._words(spec, args)
         told = " ".join(f"{name}={_told(args[name])}" for name, _ in spec.layout)
         self.trace.append(f"{kernel} grid={grid} block={block} shared={shared_bytes} {told}")
+        if kernel.startswith("classify_count"):  # a third ones, a third others
+            args["counts"][grid], args["counts"][2 * grid] = args["n"] // 3, 2 * (args["n"] // 3)
 
 
 def _told(value: Any) -> str:
@@ -188,15 +202,51 @@ def _lists(device: Tracer, n: int) -> None:
     exclusive_scan(device, TOY, _zeros(device, n, dtype=np.uint32), tile=512)
 
 
+#: Form of the H bases, whether the key has matrix C, and variants.
+_PROOFS: tuple[tuple[HForm, bool, dict[str, str]], ...] = (
+    ("odd_lagrange", True, {}),
+    ("odd_lagrange", False, {"M2": "none", "N1": "2^4"}),
+    ("odd_lagrange", True, {"Q1": "four_ntt"}),
+    ("monomial", True, {"N1": "2^2", "D4": "4"}),
+    ("monomial", False, {"D5": "per_query", "M1": "xyzz"}),
+)
+
+
+def _phases(device: Tracer, number: int) -> None:
+    """The phases of a proof of two circuits, after a key was brought to the device."""
+    form, with_c, chosen = _PROOFS[number]
+    load = workload("random", "toy", 90, 2)
+    made = key(load, form) if with_c else replace(key(load, form), c=None)
+    folded = folded_l_query(open_device("cpu"), made) if "Q1" in chosen else None
+    resident = ResidentKey.upload(device, made, 2, folded_l=folded)
+    prepare_quotient(resident, chosen.get("N1", "auto"))
+    device.trace.clear()
+    variants, recorder = resolve(chosen), Recorder()
+    ws = [upload_witness(resident, load.witness.values, recorder) for _ in range(2)]
+    commit_witnesses(resident, ws, variants, recorder)
+    rows = [evaluate(resident, w, recorder, variants) for w in ws]
+    first_unsatisfied_row(resident, rows[0])
+    hs = [quotient(resident, abc, variants["N1"]) for abc in rows]
+    commit_hs(resident, hs, variants, recorder)
+
+
+def _set_up(device: Tracer, rows: int) -> None:
+    load = workload("random", "toy", rows, 2)
+    for form in ("odd_lagrange", "monomial"):
+        setup(load.r1cs, device, toxic_waste=waste(TOY), h_form=form)
+
+
 #: Operations and the sizes at which they are traced.
 CASES: dict[str, tuple[Callable[[Tracer, int], None], tuple[int, ...]]] = {
     "vectors": (_vectors, (0, 1, 77, 1 << 13)),
     "points": (_point_arrays, (0, 1, 2, 3000)),
-    "transforms": (_transforms, (0, 1, 5, 11, 15)),
-    "tables": (_tables, (0, 3, 9, 12)),
+    "transforms": (_transforms, (0, 1, 5, 11, 15, 16)),
+    "tables": (_tables, (0, 3, 10, 11, 12)),
     "product": (_product, (0, 1, 300, 3000)),
     "sums": (_sums, (0, 1, 40, 20_000)),
     "multiples": (_multiples, (0, 1, 5000)),
+    "phases": (_phases, tuple(range(len(_PROOFS)))),
+    "set_up": (_set_up, (1, 90)),
     "lists": (_lists, (0, 1, 5000, 1 << 20)),
 }
 

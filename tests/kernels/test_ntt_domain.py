@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import threading
+from typing import Any
 
 import pytest
 from cuzk_oracles import ntt as oracle
@@ -87,6 +88,33 @@ def test_many_cosets_of_one_domain(rng: random.Random) -> None:
     for shift in [*range(1, 14), *range(1, 14)]:
         values = oracle.coset_ntt(coeffs, domain.omega, shift, BN254.r)
         assert get(device, BN254, ntt(device, domain, x, coset=shift)) == values
+
+
+def test_the_oldest_coset_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Eight shifts have their tables at hand, whichever came before; the twist tables never go."""
+    device, domain = open_device("cpu"), Domain(BN254, 4)
+    uploads: list[int] = []
+    upload = device.upload
+
+    def watched(array: Any) -> Any:
+        uploads.append(len(array))
+        return upload(array)
+
+    monkeypatch.setattr(device, "upload", watched)
+
+    def is_built(shift: int) -> bool:
+        uploads.clear()
+        domain.coset_tables(device, shift, inverse=False, order="nat")
+        return bool(uploads)
+
+    domain.twist_tables(device, inverse=False, scaled=False)
+    assert all(is_built(shift) for shift in range(2, 11)), "nine, each for the first time"
+    assert not any(is_built(shift) for shift in range(3, 11)), "the last eight are there"
+    assert is_built(2), "the first has gone"
+    assert not any(is_built(shift) for shift in range(4, 11)), "and took the place of the second"
+    uploads.clear()
+    domain.twist_tables(device, inverse=False, scaled=False)
+    assert not uploads
 
 
 def test_threads_share_a_domain(rng: random.Random) -> None:

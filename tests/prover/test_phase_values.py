@@ -9,15 +9,17 @@ from __future__ import annotations
 import dataclasses
 import random
 import secrets
+import sys
 from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
 
+from cuzk.csr import csr_from_indexed
 from cuzk.curves import get_curve
 from cuzk.device import Device
-from cuzk.errors import InputError, RangeError
+from cuzk.errors import InputError, RangeError, SecurityWarning
 from cuzk.groth16 import ToxicWaste
 from cuzk.groth16.commit import commit_h, commit_hs, commit_witness, commit_witnesses
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
@@ -144,6 +146,54 @@ def test_seeded_secrets_are_the_same_in_every_version() -> None:
 
 
 SEEDED = {"tau": 61195, "alpha": 46522, "beta": 16852, "gamma": 11201, "delta": 24482}
+
+
+@pytest.mark.parametrize(("spec", "piece"), [("cpu", 3), ("emu", 8)])
+def test_points_are_made_in_pieces_of_the_device_s_size(
+    spec: str, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = sys.modules[setup.__module__]
+    monkeypatch.setattr(module, "PIECE", 3)
+    monkeypatch.setattr(module, "PIECE_GPU", 8)
+    load, shares = workload("random", "toy", 20, 1), Counter[str]()
+
+    class Watcher:
+        def started(self, phase: str) -> None: ...
+
+        def advanced(self, phase: str, share: float) -> None:
+            del share
+            shares[phase] += 1
+
+        def receive(self, event: object) -> None: ...
+
+    made = setup(load.r1cs, device(spec), toxic_waste=waste(TOY), recorder=Recorder([Watcher()]))
+    assert shares["points_h"] == -(-len(made.h_query) // piece)
+    assert shares["points_a"] == -(-len(made.a_query) // piece)
+
+
+def test_a_circuit_without_constraints_is_warned_of_where_it_is_used() -> None:
+    r1cs = workload("random", "toy", 20, 1).r1cs
+    none = np.zeros(0, np.int64)
+    without = csr_from_indexed(TOY, (0, r1cs.num_variables), none, none, none, r1cs.a.dictionary)
+    empty = dataclasses.replace(r1cs, a=without, b=without, c=without)
+    with pytest.warns(SecurityWarning, match="no constraints") as caught:
+        setup(empty, device("cpu"), toxic_waste=waste(TOY))
+    assert caught[0].filename == __file__
+
+
+def test_elsewhere_the_device_times_the_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the host is another device nothing waits, and each query has milliseconds; else each is a phase."""
+    load = workload("random", "toy", 60, 1)
+    for spec, apart in (("cpu", False), ("emu", True)):
+        one = device(spec)
+        if apart:
+            monkeypatch.setattr(type(one), "host", property(lambda _: device("cpu")))
+        resident, recorder = ResidentKey.upload(one, key(load)), Recorder()
+        commit_witness(resident, upload_witness(resident, load.witness.values, recorder), resolve(), recorder)
+        events = {event.phase: event for event in recorder.events if not event.phase.startswith("query_")}
+        for phase in ("batch_add", "tail_msm"):
+            tagged = {name for name in events[phase].tags if name.startswith("query_")}
+            assert tagged >= {"query_a_ms", "query_b_g1_ms", "query_l_ms"} if apart else not tagged
 
 
 def test_the_form_of_h_follows_the_roots_that_there_are() -> None:

@@ -19,16 +19,16 @@ def _files(folder: str, *names: str) -> tuple[str, ...]:
 
 
 _FOOTPRINTS = _files("kernels", "footprints")
-_PHASES = _files("prover", "phases", "phase_values")
+_PHASES = (*_FOOTPRINTS, *_files("prover", "phase_values", "phases"))
 
 #: Test files by module, the quickest first. Slow tests (marker `long`) are left out.
 SUITES: dict[str, tuple[str, ...]] = {
     "cuzk.groth16.assemble": _PHASES,
-    "cuzk.groth16.commit": (*_PHASES, *_files("prover", "compiled")),
+    "cuzk.groth16.commit": (*_PHASES, *_files("variants", "values"), "tests/prover/test_streaming.py::test_variants"),
     "cuzk.groth16.evaluate": (*_PHASES, *_files("prover", "compiled"), *_files("closures", "prover")),
-    "cuzk.groth16.fold": _files("prover", "fold"),
+    "cuzk.groth16.fold": _files("prover", "phase_values", "fold"),
     "cuzk.groth16.quotient": (*_PHASES, *_files("prover", "fold")),
-    "cuzk.groth16.setup": _files("prover", "setup", "phase_values", "compiled_setup"),
+    "cuzk.groth16.setup": (*_FOOTPRINTS, *_files("prover", "phase_values", "setup", "compiled_setup")),
     "cuzk.ops.batch_add": (*_FOOTPRINTS, *_files("kernels", "batch_add")),
     "cuzk.ops.classify": (*_FOOTPRINTS, *_files("kernels", "classify")),
     "cuzk.ops.domain": (*_FOOTPRINTS, *_files("kernels", "ntt_domain", "ntt_factors")),
