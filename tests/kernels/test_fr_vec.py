@@ -191,6 +191,11 @@ def test_shapes_are_checked() -> None:
             fr_vec.fr_mul_sub(device, BN254, x, x, bad)
         with pytest.raises(ShapeError):
             fr_vec.fr_mul(device, BN254, x, x, out=bad)
+        for place in range(1, 3):
+            with pytest.raises(ShapeError):
+                fr_vec.first_mismatch(device, BN254, *(bad if i == place else x for i in range(3)))
+        with pytest.raises(ShapeError):
+            fr_vec.fr_mul_sub(device, BN254, x, bad, x)
     with pytest.raises(ShapeError, match="not contiguous"):
         fr_vec.fr_mul(device, BN254, x, np.zeros((6, 4), np.uint64)[::2])
     with pytest.raises(ShapeError, match="power of two"):

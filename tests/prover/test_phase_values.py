@@ -23,7 +23,7 @@ from cuzk.errors import InputError, RangeError, SecurityWarning
 from cuzk.groth16 import ToxicWaste
 from cuzk.groth16.commit import commit_h, commit_hs, commit_witness, commit_witnesses
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
-from cuzk.groth16.fold import quotient_form
+from cuzk.groth16.fold import folded_l_query, quotient_form
 from cuzk.groth16.quotient import prepare_quotient, quotient
 from cuzk.groth16.resident import ResidentKey
 from cuzk.groth16.setup import default_h_form, setup
@@ -194,6 +194,21 @@ def test_elsewhere_the_device_times_the_queries(monkeypatch: pytest.MonkeyPatch)
         for phase in ("batch_add", "tail_msm"):
             tagged = {name for name in events[phase].tags if name.startswith("query_")}
             assert tagged >= {"query_a_ms", "query_b_g1_ms", "query_l_ms"} if apart else not tagged
+
+
+@pytest.mark.parametrize("folded", [False, True])
+def test_a_viewer_is_shown_every_value(folded: bool) -> None:
+    """Each sum over ones and each whole sum, under another name where the bases are folded."""
+    load, shown = workload("bits", "toy", 60, 1), list[str]()
+    made, one = key(load), device("cpu")
+    resident = ResidentKey.upload(one, made, folded_l=folded_l_query(one, made) if folded else None)
+    viewed = Recorder().scoped(viewer=lambda name, _: shown.append(name))
+    w = upload_witness(resident, load.witness.values, viewed)
+    evaluate(resident, w, viewed)
+    commit_witness(resident, w, resolve(), viewed)
+    mark = "_folded" if folded else ""
+    sums = [f"{kind}_{name}" for kind in ("ones", "sum") for name in (f"l{mark}", "a", "b_g1", "b_g2")]
+    assert sorted(shown) == sorted(["a", "b", "c", *sums])
 
 
 def test_the_form_of_h_follows_the_roots_that_there_are() -> None:

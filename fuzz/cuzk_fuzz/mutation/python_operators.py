@@ -117,5 +117,5 @@ def _only_raises(node: ast.AST) -> bool:
 
 def _is_telemetry(node: ast.AST) -> bool:
     return isinstance(node, ast.Expr) and any(
-        isinstance(part, ast.Name) and part.id in ("span", "recorder") for part in ast.walk(node)
+        getattr(part, "id", getattr(part, "attr", "")) in ("span", "recorder") for part in ast.walk(node)
     )

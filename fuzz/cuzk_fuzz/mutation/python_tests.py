@@ -24,7 +24,7 @@ _PHASES = (*_FOOTPRINTS, *_files("prover", "phase_values", "phases"))
 #: Test files by module, the quickest first. Slow tests (marker `long`) are left out.
 SUITES: dict[str, tuple[str, ...]] = {
     "cuzk.groth16.assemble": _PHASES,
-    "cuzk.groth16.commit": (*_PHASES, *_files("variants", "values"), "tests/prover/test_streaming.py::test_variants"),
+    "cuzk.groth16.commit": (*_PHASES, *_files("prover", "compiled")),
     "cuzk.groth16.evaluate": (*_PHASES, *_files("prover", "compiled"), *_files("closures", "prover")),
     "cuzk.groth16.fold": _files("prover", "phase_values", "fold"),
     "cuzk.groth16.quotient": (*_PHASES, *_files("prover", "fold")),
