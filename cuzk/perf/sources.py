@@ -17,6 +17,8 @@ _Row = Mapping[str, Any]
 def device_name(data: Mapping[str, Any]) -> str:
     """The device that a result file names, as "NVIDIA H200"; empty where it names none."""
     said = str(data.get("gpu") or data.get("device") or "")
+    if not said and "steps" in data:
+        said = next((str(step["device"]) for step in data["steps"].values() if "device" in step), "")
     inside = said.partition("(")[2].rstrip(")")
     return inside or said
 
@@ -71,12 +73,32 @@ def baselines_of(
 
 def _parts(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """The results inside a suite's file, or the file itself."""
+    if "steps" in data:
+        yield {"rows": list(_engine_rows(data))}
+        return
     if "parts" not in data:
         yield data
         return
     for part in data["parts"].values():
         if part.get("results") and "rows" in part["results"]:
             yield part["results"]
+
+
+def _engine_rows(data: Mapping[str, Any]) -> Iterator[_Row]:
+    """Rows of a file of tests/device/engine.py: the proofs of a prover alone with the set-up before, then the worker's.
+
+    A step that failed or was left out has no figures, and the gate says that they are missing.
+    """
+    steps = data["steps"]
+    made, single, engine = (steps.get(name, {}) for name in ("setup", "single", "engine"))
+    if "setup_s" not in made:
+        return
+    size = {name: made[name] for name in ("constraints", "variables")}
+    if "all" in single:
+        peaks = {f"setup_{name}": made[name] for name in ("device_bytes", "host_bytes")}
+        yield {**single, **size, **peaks}
+    if "stages" in engine:
+        yield {**engine, **size, "circuit": data["circuit"]}
 
 
 _Figure = tuple[str, dict[str, str | int], str, str, Measured | int]
@@ -86,6 +108,12 @@ def _device_rows(data: Mapping[str, Any]) -> Iterator[_Figure]:
     for row in data.get("rows", ()):
         if "circuit" in row and "all" in row:
             yield from _circuit(row)
+            continue
+        if "stages" in row:
+            yield from _engine(row)
+            continue
+        if "resident" in row and "limited" in row:
+            yield from _streaming(row)
             continue
         if "median_ms" not in row:
             continue  # left out or failed: its figures are missing, and the gate says so
@@ -148,6 +176,30 @@ def _circuit(row: _Row) -> Iterator[_Figure]:
     yield workload, load, "setup", "host_memory", int(row["setup_host_bytes"])
     yield workload, load, "prove", "device_memory", int(row["device_bytes"])
     yield workload, load, "prove", "host_memory", int(row["host_bytes"])
+
+
+def _engine(row: _Row) -> Iterator[_Figure]:
+    """Partitions through one worker, of tests/device/engine.py: its stages, and the most memory that it told of.
+
+    Waiting for a key that is loaded takes microseconds, of which a clock says nothing.
+    """
+    workload = f"engine-{row['circuit'].replace(':', '-')}"
+    load: dict[str, str | int] = {
+        name: row[name] for name in ("circuit", "constraints", "variables", "partitions")
+    }
+    for stage in ("synthesis", "gpu", "finish"):
+        yield workload, load, stage, "time", _time(row["stages"][stage], stage)
+    yield workload, load, "worker", "device_memory", int(row["peaks"]["worker0_device_used"])
+    yield workload, load, "worker", "host_memory", int(row["peaks"]["worker0_rss"])
+
+
+def _streaming(row: _Row) -> Iterator[_Figure]:
+    """A row of tests/device/streaming.py: a proof with all of its key on the device, and one within a limit."""
+    workload = f"streaming-{row['log_domain']}"
+    load: dict[str, str | int] = {"log_domain": row["log_domain"], "limit": row["limit"]}
+    for side in ("resident", "limited"):
+        yield workload, load, side, "time", _time(row[side], side)
+        yield workload, load, side, "device_memory", int(row[side]["device_bytes"])
 
 
 def _time(row: _Row, subject: str, floor: float | None = None) -> Measured:
