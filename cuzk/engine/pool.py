@@ -7,12 +7,15 @@ the loop.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import contextlib
 import multiprocessing
+import signal
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from multiprocessing import resource_tracker
 from typing import Any, Protocol, TypeAlias
 
 from cuzk.engine.jobs import Task
@@ -30,12 +33,14 @@ from cuzk.engine.messages import (
     ToWorker,
     WorkerMemory,
 )
-from cuzk.engine.worker import WorkerConfig, worker_main
+from cuzk.engine.worker import DAEMON_SIGNALS, WorkerConfig, worker_main
 
 __all__ = ["Launch", "WorkerHandle", "WorkerPipe", "WorkerProcess", "WorkerState", "launch_process"]
 
 #: A worker that dies before it was ready is started again after so many seconds, twice as many each time.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 60.0
+#: Names of workers' processes begin so.
+_NAME = "cuzk-worker-"
 
 
 class WorkerProcess(Protocol):
@@ -76,13 +81,25 @@ def launch_process(index: int, config: WorkerConfig) -> tuple[WorkerProcess, Wor
     """Start a worker as a process of this machine."""
     context = multiprocessing.get_context("spawn")
     own, its = context.Pipe()
-    # Daemonic: it ends with the daemon whatever happens.
-    process = context.Process(
-        target=worker_main, args=(config, its), name=f"cuzk-worker-{index}", daemon=True
-    )
-    process.start()
+    process = context.Process(target=worker_main, args=(config, its), name=f"{_NAME}{index}", daemon=True)
+    # It ignores the daemon's signals from its first instruction on: it inherits that they are blocked here. What it
+    # would start on the way opens them again, so that comes before.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, DAEMON_SIGNALS)
+    try:
+        process.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     its.close()
     return process, own
+
+
+@atexit.register
+def _kill_workers() -> None:
+    """At the end of the process; multiprocessing would send them SIGTERM, which they ignore, and wait for them."""
+    for child in multiprocessing.active_children():
+        if child.name.startswith(_NAME):
+            child.kill()
 
 
 @dataclass

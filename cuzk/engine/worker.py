@@ -36,8 +36,10 @@ from cuzk.engine.messages import (
 from cuzk.engine.stages import Backend, Options, Pipeline
 from cuzk.errors import CuzkError
 
-__all__ = ["OrderPipe", "WorkerBackend", "WorkerConfig", "serve", "worker_main"]
+__all__ = ["DAEMON_SIGNALS", "OrderPipe", "WorkerBackend", "WorkerConfig", "serve", "worker_main"]
 
+#: What the daemon handles for itself and its workers.
+DAEMON_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _REPORT_EVERY_S = 1.0
 
 
@@ -97,8 +99,11 @@ def worker_main(config: WorkerConfig, pipe: Connection) -> None:
         config: What to be.
         pipe: To the daemon.
     """
-    # Ctrl-C goes to the whole group; the daemon decides when its workers end.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # A terminal and systemd send these to every process; the daemon decides when its workers end, and one whose
+    # daemon is gone ends with its pipe. They were blocked until here (see pool.launch_process).
+    for number in DAEMON_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, DAEMON_SIGNALS)
     serve(config, pipe)
 
 
@@ -158,9 +163,8 @@ class _Worker:
         try:
             message: ToWorker = self._pipe.recv()
         except (EOFError, OSError):
-            os._exit(
-                0
-            )  # the daemon is gone: nobody waits for what is in hand, and nothing here is to be saved
+            # The daemon is gone: nobody waits for what is in hand, and nothing here is to be saved.
+            os._exit(0)
         return message
 
     def _send(self, message: FromWorker) -> None:

@@ -127,6 +127,24 @@ class Daemon:
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
 
+    @property
+    def pid(self) -> int:
+        """Of its own process, which leads its group."""
+        assert self._process is not None
+        return self._process.pid
+
+    def children(self) -> list[psutil.Process]:
+        """The processes it has started."""
+        return list(psutil.Process(self.pid).children(recursive=True))
+
+    def signal_group(self, *numbers: int, wait: bool = True) -> int | None:
+        """Send signals to it and its workers, one after the other; the code that it ends with."""
+        assert self._process is not None
+        for number in numbers:
+            os.killpg(self.pid, number)
+            time.sleep(0.1)  # two of a kind that are pending are one
+        return self._process.wait(_START_S) if wait else None
+
     def end(self) -> None:
         """Stop it, gently if it can."""
         if self._process is not None and self._process.poll() is None:
