@@ -9,8 +9,11 @@ actors' orders go back to the queue, and new actors are placed where there is ro
 from __future__ import annotations
 
 import contextlib
+import logging
+import os
 import queue
 import shutil
+import socket
 import tempfile
 import threading
 from collections import Counter
@@ -18,18 +21,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import grpc
 import ray
 from ray.exceptions import RayError
 
 from cuzk.device import cuda_count
 from cuzk.engine.messages import Failed, Prove, Proved
 from cuzk.engine.pool import WorkerPipe, WorkerProcess
+from cuzk.engine.wire.address import check_address, split_address
 from cuzk.engine.worker import WorkerConfig, serve
-from cuzk.errors import EngineError
+from cuzk.errors import CuzkError, EngineError
 
-__all__ = ["RayCluster"]
+__all__ = ["RayCluster", "check_answers"]
 
 _POLL_S = 1.0
+#: Until an address that does not answer is given up; for connecting, and for the answer.
+_PROBE_S = 6.0
 #: Calls an actor answers beside each other: orders, polls, and the end.
 _CONCURRENCY = 4
 
@@ -165,6 +172,43 @@ class _Pipe:
         """Nothing is held."""
 
 
+def check_answers(address: str) -> None:
+    """Ask what is at an address before Ray does, which tries for minutes and tells each try.
+
+    Raises:
+        InputError: It is no address.   EngineError: Nothing answers there, or something else.
+    """
+    if address == "auto":
+        address = os.environ.get("RAY_ADDRESS") or address
+    if address in ("auto", "local"):
+        return  # found on this machine or not, at once
+    target = address.removeprefix("ray://")
+    check_address(target, "--ray")
+    why, remedy = "", f"start one: ray start --head; look with: ray health-check --address {target}"
+    try:
+        with socket.create_connection(split_address(target), _PROBE_S):
+            pass
+        if os.environ.get("RAY_USE_TLS", "0").lower() not in ("1", "true"):  # Ray has the certificates
+            service = "RayletDriver/ClusterInfo" if target != address else "NodeInfoGcsService/CheckAlive"
+            with grpc.insecure_channel(target, [("grpc.enable_http_proxy", 0)]) as channel:
+                channel.unary_unary(f"/ray.rpc.{service}")(b"", timeout=_PROBE_S)
+    except TimeoutError:
+        why = f"no answer within {_PROBE_S:g} s"
+    except OSError as error:
+        why = error.strerror or str(error)
+    except grpc.RpcError as error:
+        code: grpc.StatusCode = error.code()
+        if code is grpc.StatusCode.DEADLINE_EXCEEDED:
+            why = f"no answer within {_PROBE_S:g} s"
+        elif code is grpc.StatusCode.UNIMPLEMENTED:
+            why = "what answers there is no Ray cluster"
+        elif code is grpc.StatusCode.UNAVAILABLE:
+            why = error.details() or code.name
+        # Any other answer is that of a Ray cluster, and Ray knows what to say to it.
+    if why:
+        raise EngineError(f"the Ray cluster cannot be reached: {why}", where=address, remedy=remedy)
+
+
 class RayCluster:
     """A Ray cluster as a place for workers.
 
@@ -173,16 +217,19 @@ class RayCluster:
         num_gpus: With "local": GPUs it is to have, or to pretend to have.
 
     Raises:
-        EngineError: It cannot be reached, or has no GPU.
+        InputError: The address is none.   EngineError: It cannot be reached, or has no GPU.
     """
 
     def __init__(self, address: str, *, num_gpus: int | None = None) -> None:
         options: dict[str, Any] = {"num_gpus": num_gpus} if address == "local" else {"address": address}
         try:
             if not ray.is_initialized():
-                ray.init(include_dashboard=False, log_to_driver=False, **options)
+                check_answers(address)
+                ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR, **options)
             resources: Any = ray.cluster_resources  # its annotation is missing
             self.num_gpus = int(resources().get("GPU", 0))
+        except CuzkError:
+            raise
         except (RayError, ConnectionError, RuntimeError, ValueError, OSError) as error:
             raise EngineError(
                 f"the Ray cluster cannot be reached: {error}",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
 from cuzk_fuzz.rehearsal import expected_proof
 
@@ -16,6 +19,7 @@ from cuzk.engine.jobs import JobState
 from cuzk.engine.journal import Journal
 from cuzk.engine.stages import Options
 from cuzk.engine.worker import WorkerConfig
+from tests.cli.support import cuzk
 from tests.engine.engines import job, run, script, until
 
 ray = pytest.importorskip("ray", reason="the extra `ray` is not installed")
@@ -36,8 +40,9 @@ def cluster() -> Iterator[Any]:
 
 def test_a_lost_node_loses_nothing(cluster: Any, tmp_path: Path) -> None:
     """Twelve partitions on two nodes, one of which is killed in the middle: every proof is right."""
-    from cuzk.engine.ray_workers import RayCluster
+    from cuzk.engine.ray_workers import RayCluster, check_answers
 
+    check_answers(cluster.address)
     nodes = [cluster.add_node(num_cpus=1, num_gpus=1) for _ in range(2)]
     ray.init(address=cluster.address, log_to_driver=False)
     places = RayCluster(cluster.address)
@@ -63,3 +68,62 @@ def test_a_lost_node_loses_nothing(cluster: Any, tmp_path: Path) -> None:
         assert sum(worker.state.restarts for worker in engine.workers) >= 1
 
     run(scenario, engine)
+
+
+def _free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+@pytest.fixture
+def no_ray(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ray's own connect, which tries for a minute and more, must not be begun."""
+
+    def begun(**_: Any) -> None:
+        raise AssertionError("ray.init was called")
+
+    monkeypatch.setattr(ray, "is_initialized", lambda: False)
+    monkeypatch.setattr(ray, "init", begun)
+
+
+@pytest.mark.usefixtures("no_ray")
+def test_an_address_where_nothing_listens_is_said_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"127.0.0.1:{_free_port()}"
+    done = cuzk("daemon", "--ray", address)
+    assert done.code == 3
+    assert f"{address}: the Ray cluster cannot be reached" in done.err
+    assert "ray start --head" in done.err
+    assert "refused" in done.err
+    monkeypatch.setenv("RAY_ADDRESS", f"ray://{address}")
+    assert f"ray://{address}: the Ray cluster" in cuzk("daemon", "--ray", "auto").err
+
+
+@pytest.mark.usefixtures("no_ray")
+def test_an_address_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cuzk.engine.ray_workers._PROBE_S", 0.3)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        done = cuzk("daemon", "--ray", address)
+    assert done.code == 3
+    assert f"{address}: the Ray cluster cannot be reached: no answer within 0.3 s" in done.err
+
+
+@pytest.mark.usefixtures("no_ray")
+def test_a_server_that_is_no_ray_cluster_is_told_apart() -> None:
+    server = grpc.server(ThreadPoolExecutor(1))
+    port = server.add_insecure_port("127.0.0.1:0")
+    server.start()
+    try:
+        done = cuzk("daemon", "--ray", f"127.0.0.1:{port}")
+    finally:
+        server.stop(None)
+    assert done.code == 3
+    assert "what answers there is no Ray cluster" in done.err
+
+
+@pytest.mark.usefixtures("no_ray")
+def test_what_is_no_address_is_refused() -> None:
+    done = cuzk("daemon", "--ray", "nowhere")
+    assert done.code == 2
+    assert "'nowhere' is no address" in done.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cuzk.errors import InputError
 
-__all__ = ["check_address"]
+__all__ = ["check_address", "split_address"]
 
 _MAX_PORT = 65535
 
@@ -28,3 +28,13 @@ def check_address(text: str, where: str = "address") -> None:
             limit=f"HOST:PORT with a port up to {_MAX_PORT}, or unix:PATH",
             remedy="write for example 127.0.0.1:9820 or unix:/run/cuzk.sock",
         )
+
+
+def split_address(text: str) -> tuple[str, int]:
+    """Host and port of a HOST:PORT that check_address has let through.
+
+    >>> split_address("[::1]:9820")
+    ('::1', 9820)
+    """
+    host, _, port = text.rpartition(":")
+    return host.strip("[]"), int(port)
