@@ -25,6 +25,7 @@ from cuzk.engine.journal import Journal
 from cuzk.engine.pool import Launch
 from cuzk.engine.service import check_exposure, make_server, read_token
 from cuzk.engine.stages import Options
+from cuzk.engine.wire.listen import check_free
 from cuzk.engine.worker import WorkerConfig
 
 __all__ = ["configure_logging", "run_daemon", "worker_configs"]
@@ -117,8 +118,10 @@ async def run_daemon(
         InputError: An address that is exposed without protection, or taken.   EngineError: The state folder is in use.
     """
     signals = _catch_signals()
-    if config.status_listen:
-        check_exposure(config.status_listen, config)
+    for listen, where in ((config.listen, "listen"), (config.status_listen, "status_listen")):
+        if listen:
+            check_exposure(listen, config)
+            check_free(listen, where)
     engine = Engine(config, workers, Journal(Path(config.state_folder)), launch=launch)
     server, port = make_server(engine, config)
     status = None

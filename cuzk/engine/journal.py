@@ -88,10 +88,16 @@ class Journal:
                 db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
             db.execute("COMMIT")
         except sqlite3.OperationalError as error:
+            is_used = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
             raise EngineError(
-                f"the journal cannot be opened: {error}",
-                where=os.fspath(self._path),
-                remedy="stop the other daemon, or give this one another state folder",
+                "another daemon uses the state folder"
+                if is_used
+                else f"the journal cannot be opened: {error}",
+                where=os.fspath(self.folder if is_used else self._path),
+                remedy=(
+                    "stop the other daemon, or give this one another folder" if is_used else "choose another"
+                )
+                + " with --state",
             ) from error
         except sqlite3.DatabaseError as error:
             raise FormatError(
