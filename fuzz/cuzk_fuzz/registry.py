@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any
@@ -11,7 +11,7 @@ from cuzk_oracles.registry import family
 
 from cuzk_fuzz.batch import Batch, Scope
 from cuzk_fuzz.choices import Choices
-from cuzk_fuzz.settings import HEAVY, device_only, setting_ids
+from cuzk_fuzz.settings import HEAVY, device_only, impossible_on, setting_ids
 from cuzk_fuzz.targets.batch_add import BatchAddBatch
 from cuzk_fuzz.targets.digits import DigitsBatch
 from cuzk_fuzz.targets.field import FieldBatch, Fp2Batch
@@ -66,6 +66,16 @@ class Target:
             for edge_id in self.all_ids
             if not any(fnmatchcase(edge_id, pattern) for pattern in self.exempt)
         )
+
+    def required_on(self, kinds: Iterable[str]) -> frozenset[str]:
+        """Ids that a campaign on these kinds of devices must hit: settings are those that one of them can take.
+
+        Args:
+            kinds: Such as ("cpu", "emu") or ("cuda",).
+        """
+        kinds = tuple(kinds)
+        possible_there = device_only() & self.all_ids
+        return (self.required | possible_there) - impossible_on(kinds)
 
 
 #: Classes that only a device with room for them can draw.

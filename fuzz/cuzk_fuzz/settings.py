@@ -6,7 +6,7 @@ Only values whose cost grows beyond a test are named here, as `V.ID=VALUE` patte
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from cuzk.variants import VARIANTS
@@ -45,11 +45,17 @@ def is_heavy(edge_id: str) -> bool:
 
 def device_only() -> frozenset[str]:
     """Values that neither of the host's devices can take."""
+    return impossible_on(("cpu", "emu"))
+
+
+def impossible_on(kinds: Iterable[str]) -> frozenset[str]:
+    """Values that none of these kinds of devices can take."""
+    kinds = tuple(kinds)
     return frozenset(
         setting_id(row.id, value)
         for row in VARIANTS.values()
         for value in row.values
-        if value not in {*row.possible("cpu"), *row.possible("emu")}
+        if not any(value in row.possible(kind) for kind in kinds)
     )
 
 

@@ -51,10 +51,12 @@ def hits_of(results: Iterable[Result]) -> dict[tuple[str, str], Counter[str]]:
     return found
 
 
-def status_of(target: Target, edge_id: str) -> str:
-    """Whether a class is required; else the reason of the exemption."""
-    if edge_id in target.required:
+def status_of(target: Target, edge_id: str, devices: Sequence[str]) -> str:
+    """Whether a class is required on these kinds of devices; else the reason of the exemption."""
+    if edge_id in target.required_on(devices):
         return "required"
+    if edge_id in target.required:
+        return f"not a setting of {' or '.join(devices)}"
     reason = next(why for pattern, why in target.exempt.items() if fnmatchcase(edge_id, pattern))
     return f"device only: {reason}" if edge_id in DEVICE_ONLY else reason
 
@@ -68,7 +70,7 @@ def class_rows(hits: Hits, devices: Sequence[str]) -> list[dict[str, Any]]:
             by_device = {kind: hits.get((target.name, kind), Counter())[edge_id] for kind in devices}
             rows.append({
                 "families": list(families), "target": target.name, "class": edge_id, "hits": by_device,
-                "total": sum(by_device.values()), "status": status_of(target, edge_id),
+                "total": sum(by_device.values()), "status": status_of(target, edge_id, devices),
             })  # fmt: skip
     return rows
 

@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: Exit code of a script that left work for a later call.
 UNFINISHED = 75
 #: What a result depends on: sources of the library, of the harness, and the build's description.
-_SOURCES = ("cuzk", "oracles", "tests", "examples", "CMakeLists.txt", "pyproject.toml")
+_SOURCES = ("cuzk", "oracles", "fuzz", "tests", "examples", "CMakeLists.txt", "pyproject.toml")
 _SUFFIXES = {
     ".py",
     ".cuh",

@@ -106,6 +106,8 @@ PARTS = (
     Part(
         "campaign", "-m tests.ab.study --device cuda --circuits 4 --json RESULT --budget-s SECONDS", 520, 120
     ),
+    Part("fuzz", f"-m tests.device.fuzz campaign --seconds 600 {_SCRIPT}", 530, 150),
+    Part("classes", f"-m tests.device.fuzz classes --heavy {_SCRIPT}", 530, 200),
     Part("streaming", "-m tests.device.streaming --log 24 --limit 4GiB --json RESULT", 300, 150),
     Part(
         "streaming-26", "-m tests.device.streaming --log 26 --limit 14GiB --in-memory --json RESULT", 300, 200

@@ -228,6 +228,7 @@ def _numbers(s: Subject, case: Case) -> list[int]:
 def _canonical(s: Subject, raw: Rows, op: str, case: Case) -> Rows:
     """Findings about a result and its affine form: 1 not reduced, 2 ZZ^3 != ZZZ^2, 4 infinity with leftovers.
 
+    And 8: (0, 0) as if it were a point, which in affine form cannot be told from infinity.
     An infinity with leftovers in X and Y must work as an operand.  Nothing may make one; only a sum with infinity and
     a change of sign may hand one back.
     """
@@ -244,6 +245,7 @@ def _canonical(s: Subject, raw: Rows, op: str, case: Case) -> Rows:
         point: Point = None
     else:
         flags |= 2 * (f.mul(zz, f.mul(zz, zz)) != f.mul(zzz, zzz))
+        flags |= 8 * (x == y == f.lift(0))
         point = oracle.from_xyzz(s.oracle, (x, y, zz, zzz))
     return np.concatenate([ints_to_limbs([flags], 1)[0], s.row(point)])
 

@@ -39,7 +39,10 @@ OPS = (
     "to_mont",
     "from_mont",
     "classify",
+    "first_mismatch",
 )
+#: Operations whose answer is a small number for each element.
+_CODES = ("classify", "first_mismatch")
 #: Operations that look at every element and refuse those that are not reduced.
 _CHECKED = ("to_mont", "from_mont")
 
@@ -78,6 +81,11 @@ class VecBatch(Batch):
         values = np.ascontiguousarray(drawn.transpose(1, 0, 2)[:3])
         if op == "classify":
             values[0] = fr_from_ints(curve, draw_scalars(choices, curve.r, n, _WINDOW, None))
+        if op == "first_mismatch":
+            factors = fr_to_ints(curve, values[0]), fr_to_ints(curve, values[1])
+            values[2] = fr_from_ints(curve, vec.vec_mul(*factors, curve.r))
+            for _ in range(choices.below(3) if n else 0):
+                values[2, choices.below(n)] = ints_to_limbs([choices.pick((0, 1, curve.r - 1))], fr.limbs)[0]
         if op in _CHECKED and n and choices.one_in(6):
             lazy = [v for _, v in edge_values.lazy_values(curve.r) if v < 1 << fr.mont_bits]
             values[0, choices.below(n)] = ints_to_limbs([choices.pick(lazy)], fr.limbs)[0]
@@ -114,7 +122,7 @@ class VecBatch(Batch):
 
     @property
     def _width(self) -> int:
-        return 1 if self.op == "classify" else self.curve.fr.limbs
+        return 1 if self.op in _CODES else self.curve.fr.limbs
 
     def _run(self, device: Device) -> Rows:
         curve = self.curve
@@ -123,6 +131,8 @@ class VecBatch(Batch):
         a, b, c = (device.upload(x.copy()) for x in self.values)
         if self.op == "classify":
             return self._codes(device, a)
+        if self.op == "first_mismatch":
+            return self._place(fr_vec.first_mismatch(device, curve, a, b, c))
         calls: dict[str, Callable[[], Array]] = {
             "fr_mul_sub": lambda: fr_vec.fr_mul_sub(device, curve, a, b, c, factor=self.factor),
             "fr_scale": lambda: fr_vec.fr_scale(device, curve, a, self.factor),
@@ -143,6 +153,13 @@ class VecBatch(Batch):
             if len(inside) < len(places) or (np.diff(places.astype(np.int64)) <= 0).any():
                 rows += np.uint64(200)
         return rows if found.num_zeros == int((rows == 0).sum()) else rows + np.uint64(100)
+
+    def _place(self, index: int | None) -> Rows:
+        """1 in the row of the place that was found; in every row where there is no such place in the vectors."""
+        rows = np.zeros((self.num_cases, 1), np.uint64)
+        if index is not None:
+            rows[index if index < self.num_cases else slice(None)] = 1
+        return rows
 
     def _powers(self, device: Device) -> Array:
         """Elements times powers of the factor: of a whole vector, which has a power of two elements."""
@@ -173,6 +190,8 @@ class VecBatch(Batch):
             classes = vec.classify(a)
             codes = dict.fromkeys(classes.one, 1) | dict.fromkeys(classes.other, 2)
             return np.array([codes.get(i, 0) for i in range(n)], np.uint64).reshape(n, 1)
+        if self.op == "first_mismatch":
+            return self._place(next((i for i in range(n) if (a[i] * b[i] - c[i]) % r), None))
         if self.op in _CHECKED:
             convert = fields.to_mont if self.op == "to_mont" else fields.from_mont
             return ints_to_limbs(
