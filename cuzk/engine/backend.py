@@ -20,13 +20,14 @@ from cuzk.circuits.catalogue import compiled_circuit, find_circuit, is_circuit_n
 from cuzk.curves import Curve, get_curve
 from cuzk.device import Device, get_device
 from cuzk.device.instruments import pinned_bytes
+from cuzk.engine.aside import compact
 from cuzk.engine.jobs import PayloadForm
 from cuzk.engine.key_files import KeyFiles
 from cuzk.engine.key_store import Budget, KeyReport, KeySizes, KeyStore
 from cuzk.engine.messages import Payload, PhaseLine, Prove, WorkerMemory
 from cuzk.engine.phases import PhaseSummary
 from cuzk.engine.worker import WorkerConfig
-from cuzk.errors import InternalError, SecurityWarning
+from cuzk.errors import CuzkError, EngineError, InternalError, SecurityWarning
 from cuzk.formats import encode_proof, load_key, load_witness
 from cuzk.formats.cuzk_key import map_cuzk_key
 from cuzk.formats.deferred import Deferred
@@ -64,13 +65,28 @@ def assignment_of(circuit: str, payload: Payload) -> Witness | Hints:
     """A payload as the prover takes it.
 
     Raises:
-        InputError: It does not parse, or is of another circuit.
+        InputError: It does not parse, or is of another circuit.   EngineError: The disk fails.
     """
-    if payload.form is PayloadForm.WITNESS:
-        return load_witness(payload.path)
-    built_in = find_circuit(circuit)
-    values = built_in.hints(payload.path.read_bytes(), "vanilla proof", payload.partition)
-    return Hints.from_ints(get_curve(built_in.curve), values)
+    try:
+        if payload.form is PayloadForm.WITNESS:
+            return load_witness(payload.path)
+        built_in = find_circuit(circuit)
+        data = payload.path.read_bytes()
+        if circuit.startswith("porep:"):
+            data = compact(data)
+        values = built_in.hints(data, "vanilla proof", payload.partition)
+        return Hints.from_ints(get_curve(built_in.curve), values)
+    except (
+        CuzkError
+    ) as error:  # it goes to whoever sent the payload, and where that lies is nothing of theirs
+        path = os.fspath(payload.path)
+        error.what = error.what.replace(path, "witness")
+        error.where = error.where and error.where.replace(path, "witness")
+        raise
+    except OSError as error:
+        raise EngineError(
+            f"the payload cannot be read: {error.strerror}", remedy="see the daemon's disk, and submit again"
+        ) from error
 
 
 def key_bytes(key: ProvingKey) -> int:

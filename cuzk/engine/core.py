@@ -262,7 +262,7 @@ class Engine:
             self.schedule.put_back(task)
             return
         again = ", for the second time" if attempts > 1 else ""
-        case = f" (case: {message.case})" if message.case else ""
+        case = f" (case: {Path(message.case).name})" if message.case else ""  # the log has its path
         where = f"partition {task.partition} of {job.num_partitions} failed{again}"
         self._stop_job(job, JobState.FAILED, f"{where}: {message.reason}{case}")
 
