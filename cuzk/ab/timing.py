@@ -12,7 +12,7 @@ from cuzk.errors import InputError
 from cuzk.perf.pairs import abba
 from cuzk.perf.signs import median_interval
 
-__all__ = ["DEFAULT_PAIRS", "LEAST_PAIRS", "PhaseRatio", "measure", "ratios", "verdict"]
+__all__ = ["DEFAULT_PAIRS", "LEAST_PAIRS", "PhaseRatio", "check_pairs", "measure", "ratios", "verdict"]
 
 #: Pairs of a comparison. Six are the fewest with a 95% interval.
 DEFAULT_PAIRS, LEAST_PAIRS = 10, 6
@@ -59,6 +59,15 @@ def verdict(ratio: float, low: float, high: float) -> str:
     return "no difference"
 
 
+def check_pairs(pairs: int) -> None:
+    """Raise InputError where so few pairs have no interval."""
+    if pairs < LEAST_PAIRS:
+        raise InputError(
+            f"{pairs} pairs", where="--pairs", limit=f"at least {LEAST_PAIRS}, the fewest with a 95% interval",
+            remedy=f"{DEFAULT_PAIRS} is the default",
+        )  # fmt: skip
+
+
 def measure(
     a: Runner,
     b: Runner,
@@ -82,11 +91,7 @@ def measure(
     Raises:
         InputError: Too few pairs for an interval.
     """
-    if pairs < LEAST_PAIRS:
-        raise InputError(
-            f"{pairs} pairs", where="--pairs", limit=f"at least {LEAST_PAIRS}, the fewest with a 95% interval",
-            remedy=f"{DEFAULT_PAIRS} is the default",
-        )  # fmt: skip
+    check_pairs(pairs)
     a.sample(clock), b.sample(clock)
     samples: dict[str, list[dict[str, float]]] = {"A": [], "B": []}
     for i, side in enumerate(abba(pairs)):

@@ -87,13 +87,17 @@ def ab(
     _check_usage(a, b, every_variant, replay, clock)
     if replay is not None:
         return _replay(replay, cases, as_json)
-    check_device_name(device)
-    opened = _open(workload, device, key, witness, circuits)
-    if every_variant:
-        return _campaign(opened, device, pairs, clock, every, cases, as_json)
     from cuzk.ab.settings import Setting
+    from cuzk.ab.timing import check_pairs
 
+    check_device_name(device)
+    if not bits_only or every_variant:
+        check_pairs(pairs)
+    if every_variant:
+        opened = _open(workload, device, key, witness, circuits)
+        return _campaign(opened, device, pairs, clock, every, cases, as_json)
     sides = Setting.parse(a or "", device), Setting.parse(b or "", device)
+    opened = _open(workload, device, key, witness, circuits)
     return _compare(opened, sides, cases, None if bits_only else pairs, clock, as_json)
 
 

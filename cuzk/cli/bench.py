@@ -177,7 +177,7 @@ def _parse_size(text: str) -> int:
     if not 1 <= n <= _MAX_SIZE:
         raise InputError(
             f"size {text!r}",
-            where="--size",
+            where="--size or --rows",
             limit="a number or 2^K from 1 to 2^26",
             remedy="write 4096 or 2^12",
         )

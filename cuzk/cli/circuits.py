@@ -3,18 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from cuzk.cli.paths import check_inputs
-from cuzk.errors import InputError
+from cuzk.errors import InputError, UnsatisfiedError
 
 if TYPE_CHECKING:
     from cuzk.pieces import CompiledCircuit
     from cuzk.relation import R1CS
     from cuzk.witness import Hints
 
-__all__ = ["check_source", "circuit_folder", "is_built_in", "load_circuit", "load_compiled", "read_hints"]
+__all__ = [
+    "blaming_vanilla",
+    "check_source",
+    "circuit_folder",
+    "is_built_in",
+    "load_circuit",
+    "load_compiled",
+    "read_hints",
+]
 
 
 def is_built_in(text: str, option: str = "CIRCUIT") -> bool:
@@ -28,7 +38,12 @@ def is_built_in(text: str, option: str = "CIRCUIT") -> bool:
     if is_circuit_name(text) and not Path(text).exists():
         find_circuit(text)
         return True
-    check_inputs({option: Path(text)})
+    try:
+        check_inputs({option: Path(text)})
+    except InputError as error:
+        if not Path(text).suffix and not Path(text).exists():
+            error.remedy = f"{error.remedy}; `cuzk circuit list` has the names of built-in circuits"
+        raise
     return False
 
 
@@ -92,7 +107,23 @@ def read_hints(name: str, path: Path, partition: int) -> Hints:
     """
     from cuzk.circuits.catalogue import find_circuit
     from cuzk.curves import get_curve
+    from cuzk.formats.container import naming_file
     from cuzk.witness import Hints
 
     circuit = find_circuit(name)
-    return Hints.from_ints(get_curve(circuit.curve), circuit.hints(path.read_bytes(), path, partition))
+    with naming_file(path):
+        return Hints.from_ints(get_curve(circuit.curve), circuit.hints(path.read_bytes(), path, partition))
+
+
+@contextmanager
+def blaming_vanilla(path: Path | None) -> Iterator[None]:
+    """Say of a row that does not hold that the file from which the witness was made is at fault, if it was."""
+    try:
+        yield
+    except UnsatisfiedError as error:
+        if path is not None:
+            error.where = f"{path}: {error.where}" if error.where else str(path)
+            error.remedy = (
+                "make the file again: what it opens does not hold, or it belongs to other commitments"
+            )
+        raise

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cuzk.cli.circuits import check_source, load_compiled, read_hints
+from cuzk.cli.circuits import blaming_vanilla, check_source, load_compiled, read_hints
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import (
     DeviceOption,
@@ -260,7 +260,8 @@ def _compute(
             assert sample is not None
             assert not isinstance(sample, R1CS)
             progress.expect(prove_work(key, sample, num_workers(device), self_check=request.self_check))
-        proof, public = prover.prove_with_public(source, blinding=blinding, self_check=request.self_check)
+        with blaming_vanilla(request.inputs["--vanilla"]):
+            proof, public = prover.prove_with_public(source, blinding=blinding, self_check=request.self_check)
         book_copies(recorder, device)
         with recorder.phase("wait_check"):
             checks.wait()

@@ -63,8 +63,10 @@ def read_events(path: Path) -> list[Event]:
         try:
             events.append(Event(**json.loads(line)))
         except (ValueError, TypeError) as error:
+            # Of a TypeError only Python's words for the arguments of a class would be known.
+            reason = str(error) if isinstance(error, ValueError) else "its fields are not an event's"
             raise FormatError(
-                f"line {number} is no event: {error}",
+                f"line {number} is no event: {reason}",
                 path=path,
                 remedy="pass a file that --events wrote",
             ) from error

@@ -168,6 +168,16 @@ def test_bad_usage_ends_with_2(arguments: list[str], message: str) -> None:
     assert message in done.err
 
 
+@pytest.mark.parametrize(
+    "words", [("default", "M2=none", "--pairs", "3"), ("default", "M9=none"), ("default", "M2=no")]
+)
+def test_bad_usage_does_not_wait_for_a_key(words: tuple[str, ...]) -> None:
+    """Of a circuit of millions of rows the key takes minutes."""
+    done = command("ab", *words, "--workload", SMALL)
+    assert done.code == 2
+    assert "circuit and key" not in done.err
+
+
 def test_a_damaged_case_is_named(tmp_path: Path) -> None:
     path = tmp_path / "case.json"
     for text in ("", "[]", '{"format": 9, "case": {}}', '{"format": 1, "case": {"workload": 1}}'):

@@ -123,6 +123,8 @@ def test_a_changed_vanilla_proof_names_a_row_or_what_does_not_fit(folder: Path) 
     done = cuzk(*prove(folder, "--circuit", NAME, "--vanilla", folder / "changed.vproof"))
     assert done.code == 2
     assert "constraint" in done.err
+    assert "changed.vproof: row" in done.err
+    assert "make the file again" in done.err  # what a .wtns needs would not help
     assert not {"p.json.part", "x.json.part"} & entries(folder)
 
 
@@ -136,6 +138,8 @@ def test_a_changed_vanilla_proof_names_a_row_or_what_does_not_fit(folder: Path) 
         (["--vanilla", "1.vproof", "--circuit", "sha256:512"], "a message of"),
         (["--vanilla", "none", "--circuit", NAME], "no such file"),
         (["--vanilla", "1.vproof", "--circuit", NAME, "--partition", "1"], "partition 1"),
+        (["--vanilla", "1.vproof", "--circuit", "fallback-post:8-0-0:512n:1s:1c"], "error: 1.vproof: "),
+        (["--vanilla", "1.vproof", "--circuit", "winning-pots"], "cuzk circuit list"),
         (["--vanilla", "1.vproof", "--circuit", "fallback-post:8-0-0:64n:1s:2c"], "multiple of 2"),
         (["--vanilla", "k.cuzk", "--circuit", NAME], "k.cuzk"),
     ],

@@ -103,6 +103,7 @@ def test_a_file_as_tables(tmp_path: Path) -> None:
         (("synth", "no.r1cs"), "no.r1cs"),
         (("synth", "sha256:512", "--rows", "64"), "both the circuit"),
         (("synth", "--rows", "64", "--rows", "65"), "2 numbers of rows"),
+        (("synth", "--rows", "0"), "--size or --rows: size '0'"),
         (("synth", "--variant", "D4=4"), "does not act"),
         (("synth", "--variant", "A1=small3"), "small4"),
         (("ntt", "sha256:512", "--device", "cpu"), "bench synth"),

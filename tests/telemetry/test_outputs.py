@@ -119,6 +119,10 @@ def test_event_files_read_back_equal_and_survive_a_cut_last_line(tmp_path: Path)
         file.write("\n")
     with pytest.raises(FormatError, match="line 3"):
         read_events(path)
+    path.write_text('{"id": 1}\n')
+    with pytest.raises(FormatError, match="no event: its fields are not an event's") as caught:
+        read_events(path)
+    assert "__init__" not in str(caught.value)
     path.write_bytes(b"\xff\xfe of another kind\n")
     with pytest.raises(FormatError, match="line 1 is no event"):
         read_events(path)
