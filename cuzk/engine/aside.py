@@ -15,7 +15,7 @@ from functools import lru_cache
 from cuzk.circuits.vanilla.merkle_files import is_json
 from cuzk.circuits.vanilla.porep_files import read_commit1, write_commit1
 
-__all__ = ["compact", "forget"]
+__all__ = ["compact", "forget", "main"]
 
 #: From so many bytes on a process, which takes some 0.3 s to start, is worth it.
 _LARGE = 4 << 20
