@@ -93,11 +93,10 @@ def ab(
     check_device_name(device)
     if not bits_only or every_variant:
         check_pairs(pairs)
-    if every_variant:
-        opened = _open(workload, device, key, witness, circuits)
-        return _campaign(opened, device, pairs, clock, every, cases, as_json)
-    sides = Setting.parse(a or "", device), Setting.parse(b or "", device)
+    sides = None if every_variant else (Setting.parse(a or "", device), Setting.parse(b or "", device))
     opened = _open(workload, device, key, witness, circuits)
+    if sides is None:
+        return _campaign(opened, device, pairs, clock, every, cases, as_json)
     return _compare(opened, sides, cases, None if bits_only else pairs, clock, as_json)
 
 
