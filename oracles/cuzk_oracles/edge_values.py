@@ -73,9 +73,28 @@ IDS: dict[str, tuple[str, ...]] = {
     "C": tuple(
         f"C.{name}"
         for name in (
-            *("no_instance", "one_instance", "instances", "empty_piece", "own_input", "bound_input", "levels"),
+            *(
+                "no_instance",
+                "one_instance",
+                "instances",
+                "empty_piece",
+                "own_input",
+                "bound_input",
+                "levels",
+            ),
             *("empty_row", "long_row", "one_lane", "full_warp", "operand_one", "minus"),
-            *("logic", "sum", "sum_63", "sum_negated", "sum_empty", "bits", "solve", "wide", "linear", "hint"),
+            *(
+                "logic",
+                "sum",
+                "sum_63",
+                "sum_negated",
+                "sum_empty",
+                "bits",
+                "solve",
+                "wide",
+                "linear",
+                "hint",
+            ),
         )
     ),
 }
