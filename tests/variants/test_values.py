@@ -8,6 +8,7 @@ impossible.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,22 +25,30 @@ from cuzk.telemetry import Event, Recorder
 from cuzk.variants import VARIANTS, defaults, resolve
 from tests.prover.support import blinding, device, key, workload
 from tests.variants.circuit import classes
+from tests.workloads import Workload
 
 LOADS = [classes("bn254", 500, seed) for seed in range(4)]
 LOAD = LOADS[0]
+#: So large that two circuits with a streamed key take less than one with all of it.
+LARGER = [classes("bn254", 1000, seed) for seed in range(2)]
 
 
 def batch(
-    on: Device, variants: dict[str, str], circuits: int = 2, *, times: int = 1
+    on: Device,
+    variants: dict[str, str],
+    circuits: int = 2,
+    *,
+    times: int = 1,
+    loads: Sequence[Workload] = LOADS,
 ) -> tuple[list[Any], list[Event]]:
     """Proofs of the last of some batches, and the events of that one."""
     recorder = Recorder()
-    prover = Prover(key(LOAD), on, variants=variants, recorder=recorder)
+    prover = Prover(key(loads[0]), on, variants=variants, recorder=recorder)
     found = []
     for _ in range(times):
         seen = len(recorder.events)
-        blindings = [blinding(LOAD.curve, 3 + i, 5 + i) for i in range(circuits)]
-        witnesses = [load.witness for load in LOADS[:circuits]]
+        blindings = [blinding(loads[0].curve, 3 + i, 5 + i) for i in range(circuits)]
+        witnesses = [load.witness for load in loads[:circuits]]
         proofs = prover.prove_batch(witnesses, blindings=blindings, self_check=False)
         found.append((proofs, recorder.events[seen:]))
     return found[-1]
@@ -136,24 +145,26 @@ def test_one_context_serves_a_phase() -> None:
 
 def test_a_streamed_key_passes_once_for_a_batch() -> None:
     """With C1 = 2 two circuits share the passes: what is streamed goes up once for both."""
-    limits, shape = device("cpu").limits, KeyShape.of(key(LOAD), device("cpu").limits)
+    limits, shape = device("cpu").limits, KeyShape.of(key(LARGER[0]), device("cpu").limits)
     limit = smallest_limit(replace(shape, circuits=2), limits)
     while True:
         limit = (limit + limit // 50) // 512 * 512
-        plan = Prover(key(LOAD), get_device("cpu", memory_limit=limit), variants={"C1": "2"})._resident.plan
+        plan = Prover(
+            key(LARGER[0]), get_device("cpu", memory_limit=limit), variants={"C1": "2"}
+        )._resident.plan
         assert plan.streamed
         if plan.circuits == 2:
             break
     limited = get_device("cpu", memory_limit=limit)
-    proofs, events = batch(limited, {"C1": "2"})
-    assert proofs == batch(device("cpu"), {})[0]
+    proofs, events = batch(limited, {"C1": "2"}, loads=LARGER)
+    assert proofs == batch(device("cpu"), {}, loads=LARGER)[0]
     assert limited.memory().peak <= limited.memory().limit
     (call,) = of(events, "prove")
     assert (call.tags["calls"], call.tags["circuits_a_call"]) == (1, 2)
-    queries = [KeyShape.of(key(LOAD), limits).query_bytes(name) for name in plan.streamed]
+    queries = [KeyShape.of(key(LARGER[0]), limits).query_bytes(name) for name in plan.streamed]
     up = sum(event.bytes_up for phase in ("msm_h", "tail_msm", "b_g2_msm") for event in of(events, phase))
     assert 0 < up < 1.25 * sum(queries) + 4096
-    assert len(batch(get_device("cpu", memory_limit=limit), {"C1": "1"})[1]) > len(events)
+    assert len(batch(get_device("cpu", memory_limit=limit), {"C1": "1"}, loads=LARGER)[1]) > len(events)
 
 
 @pytest.mark.parametrize("value", ["pippenger", "par_map"])
