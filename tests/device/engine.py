@@ -22,7 +22,6 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
-from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -305,7 +304,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    add = partial(parser.add_argument)
+    add = parser.add_argument
     add("--circuit", default="porep:32GiB")
     add("--device", default="cuda")
     add("--gpus", type=int, default=1)
