@@ -4,7 +4,7 @@
 #        a "/" in a list begins a further call of the suite, for parts that are to come after those before it)
 # Builds as suite.sh does. The second GPU's parts run in a copy of the tree, so that the two keep their states apart;
 # their results are in OUT_DIR/second. Ends within BUDGET_S seconds (default 520). FIRST_GPUS=0,1 shows both GPUs to the
-# first list, for parts that take the second one later.
+# first list; with SECOND_AFTER=TEXT the second list begins when TEXT is in a log of the first, which has both until then.
 set -euo pipefail
 start=$SECONDS
 out=$1
