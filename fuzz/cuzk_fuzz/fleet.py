@@ -77,9 +77,9 @@ class Member:
         self.process = None
         if code == 0:
             return False
-        found = recover(self.settings, code)
+        words = self.settings.config.with_suffix(".log").read_text(errors="replace")
+        found = recover(self.settings, code, words)
         if found is None:
-            words = self.settings.config.with_suffix(".log").read_text(errors="replace")
             raise WorkerError(f"worker {self.settings.name}: {ending(code)}\n{words[-2000:]}")
         finding, number = found
         self.crashes.append(finding)

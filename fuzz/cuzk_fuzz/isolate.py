@@ -1,6 +1,7 @@
 """Batches that take their process with them: each is run in a process of its own and halved until one case is left.
 
-``python -m cuzk_fuzz.isolate CASE.json`` is that process: exit code 0 if device and oracle agree, 1 if not.
+``python -m cuzk_fuzz.isolate CASE.json`` is that process: exit code 0 if device and oracle agree, DIFFERS if not, and
+any other where it could not tell.
 """
 
 from __future__ import annotations
@@ -26,14 +27,22 @@ from cuzk_fuzz.worker import LOST, Settings, read_status
 #: Seconds after which a single batch counts as one that never ends.
 _PATIENCE = 120.0
 
+#: Exit code of a process that ran a batch whose answers are wrong: none that an uncaught exception has.
+DIFFERS = 18
+
 
 def environment() -> dict[str, str]:
     """For processes that find what this one finds."""
     return os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
 
-def ending(code: int) -> str:
-    """How a process ended, as the error of a finding; starts with one word, which goes into bucket names."""
+def ending(code: int, words: str = "") -> str:
+    """How a process ended, as the error of a finding; starts with one word, which goes into bucket names.
+
+    Args:
+        code: Its exit code.
+        words: What it wrote to standard error; the last line of it, the exception in a traceback, is kept.
+    """
     if code < 0:
         try:
             return f"{signal.Signals(-code).name}: the process was ended by this signal"
@@ -41,7 +50,8 @@ def ending(code: int) -> str:
             return f"Signal{-code}: the process was ended by this signal"
     if code == LOST:
         return "LaunchError: the device does not work any more in the process that ran this"
-    return f"Exit{code}: the process ended with this code"
+    last = words.strip().rpartition("\n")[2][-500:]
+    return f"Exit{code}: the process ended with this code" + (f"; {last}" if last else "")
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,9 @@ class Probe:
                 )
             except subprocess.TimeoutExpired:
                 return f"Timeout: the process did not end within {self.seconds:.0f} s"
-        return None if done.returncode in (0, 1) else ending(done.returncode)
+        if done.returncode in (0, DIFFERS):
+            return None
+        return ending(done.returncode, done.stderr.decode(errors="replace"))
 
 
 def bisect(batch: Batch, fails: Callable[[Batch], str | None]) -> tuple[Batch, str] | None:
@@ -99,8 +111,13 @@ def bisect(batch: Batch, fails: Callable[[Batch], str | None]) -> tuple[Batch, s
     return batch, failure
 
 
-def recover(settings: Settings, code: int) -> tuple[Finding, int] | None:
+def recover(settings: Settings, code: int, words: str = "") -> tuple[Finding, int] | None:
     """The finding that a worker left when its process died, and the number of its batch.
+
+    Args:
+        settings: Of the worker.
+        code: Its exit code.
+        words: What it wrote to standard error.
 
     A batch that does not fail again is kept as a finding of its own kind: whatever it was, it was not nothing.
     Returns None where the worker died without a batch.
@@ -116,7 +133,7 @@ def recover(settings: Settings, code: int) -> tuple[Finding, int] | None:
     scope = Scope(**{**status["scope"], "kernels": frozenset(status["scope"]["kernels"])})
     batch = get_target(settings.target).decode(Choices(bytes.fromhex(note["bytes"])), scope)
     found = bisect(batch, Probe(where, settings.opener))
-    culprit, failure = found or (batch, ending(code).replace(":", "Once:", 1))
+    culprit, failure = found or (batch, ending(code, words).replace(":", "Once:", 1))
     origin = {"engine": settings.engine, "seed": settings.seed, "batch": note["batch"]}
     outcome = Outcome(None, culprit.expected(), failure)
     return Finding(culprit, where, status["build_key"], outcome, origin), note["batch"]
@@ -131,7 +148,7 @@ def main(arguments: Sequence[str]) -> int:
     outcome = run_case(batch, device)
     if outcome.error is not None and outcome.error.startswith("LaunchError"):
         os._exit(LOST)
-    return 0 if outcome.agrees else 1
+    return 0 if outcome.agrees else DIFFERS
 
 
 if __name__ == "__main__":

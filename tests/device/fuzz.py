@@ -192,7 +192,7 @@ def verdict(state: Campaign, data: dict[str, Any], complete: bool) -> int:
             f"second, processor {row['processor_share']:.0%} of the time, findings: {len(row['findings'])}"
         )
     for finding in data["findings"]:
-        print(f"FINDING {finding['bucket']}")
+        print(f"FINDING {finding['bucket']}: {finding['what']}")
     for one in state.hung:
         print(f"NEVER ENDED {one['worker']}, batch {one['batch']}")
     if data["findings"] or state.hung or state.code == FOUND:

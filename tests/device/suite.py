@@ -85,10 +85,11 @@ PARTS = (
     Part("engine", f"-m tests.device.engine {_SCRIPT}", 530, 300),
     Part(
         "engine-x2",
-        f"-m tests.device.engine --gpus 2 --steps setup,engine,engines,small --keep {_SCRIPT}",
+        f"-m tests.device.engine --gpus 2 --steps setup,engine,engines --keep {_SCRIPT}",
         530,
         300,
     ),
+    Part("engine-small", f"-m tests.device.engine --circuit porep:2KiB --steps small {_SCRIPT}", 200, 60),
     Part("engine-large", f"-m tests.device.engine --steps setup,large --keep {_SCRIPT}", 480, 150),
     Part("startup", "-m tests.device.startup --json RESULT", 120, 40),
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),

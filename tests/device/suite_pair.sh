@@ -29,7 +29,10 @@ parts() {
 }
 
 (
+    first=$PWD
     cd "$copy/tree"
+    taskset -pc "$(($(nproc) / 2))-$(($(nproc) - 1))" "$BASHPID" > /dev/null # leaves the first list its cores
+    until [[ -z ${SECOND_AFTER:-} ]] || grep -qs "$SECOND_AFTER" "$first"/build/device-run/*/*.log; do sleep 1; done
     PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples:$PYTHONPATH" parts 1 "$out/second" "$3"
 ) &
 failed=0

@@ -37,6 +37,21 @@ class LosingDevice(EmuDevice):
         super().launch(kernel, **options)
 
 
+class RaisingDevice(EmuDevice):
+    """An emulator with a fault of ours: an exception that is no error of a device, after a sum of exactly FATAL bases."""
+
+    def launch(self, kernel: str, **options: Any) -> None:
+        if kernel.startswith("batch_add") and len(options["bases"]) == FATAL:
+            raise KeyError("no such buffer")
+        super().launch(kernel, **options)
+
+
+def open_raising(choice: DeviceChoice) -> Device:
+    """A device with such a fault."""
+    del choice
+    return RaisingDevice()
+
+
 def open_dying(choice: DeviceChoice) -> Device:
     """A device that dies."""
     del choice

@@ -70,6 +70,20 @@ def test_a_case_that_kills_its_process_is_told_by_its_signal() -> None:
     assert probe(harmless) is None
 
 
+def test_an_exception_of_our_own_is_blamed_on_its_case_and_told_in_its_words(tmp_path: Path) -> None:
+    fatal = BatchAddBatch("toy_g1", (Selection((Term(1),) * FATAL, None, None, None, 0),))
+    probe = Probe(DeviceChoice("emu"), "tests.harness.crashing:open_raising")
+    assert (probe(fatal) or "").startswith(
+        "Exit1: the process ended with this code; KeyError: 'no such buffer'"
+    )
+    settings = _settings(tmp_path, opener="tests.harness.crashing:open_raising", seed=1, cases=24)
+    (result,) = fleet.Fleet([settings], 1).run()
+    (finding,) = result.findings
+    assert finding.bucket.endswith("-Exit1")
+    assert "no such buffer" in (finding.outcome.error or "")
+    assert finding.batch.num_cases == 1
+
+
 def _many_rows() -> SpmvBatch:
     return SpmvBatch("toy", tuple(((0, i + 1),) for i in range(16)), (1, 2))
 
