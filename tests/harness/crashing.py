@@ -38,7 +38,7 @@ class LosingDevice(EmuDevice):
 
 
 class RaisingDevice(EmuDevice):
-    """An emulator with a fault of ours: an exception that is no error of a device, after a sum of exactly FATAL bases."""
+    """An emulator with a fault of ours: a sum of exactly FATAL bases raises what is no error of a device."""
 
     def launch(self, kernel: str, **options: Any) -> None:
         if kernel.startswith("batch_add") and len(options["bases"]) == FATAL:
