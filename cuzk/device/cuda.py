@@ -26,7 +26,7 @@ from cuzk.device.cuda_copies import Copier, CudaTicket
 from cuzk.device.cuda_health import Health, bind_thread, identify, import_cupy, is_available, refuse_lost
 from cuzk.device.cuda_launch import FAULT_BYTES, Launcher
 from cuzk.device.cuda_memory import memory_class, open_backing
-from cuzk.device.cuda_modules import Modules
+from cuzk.device.cuda_modules import Modules, gpu_kernels
 from cuzk.device.cuda_pages import HostMemory
 from cuzk.errors import InternalError, OutOfMemoryError
 
@@ -77,7 +77,7 @@ class CudaDevice(Device):
         self._device = cp.cuda.Device(ordinal)
         self.arch, self.name, num_sms = identify(self._runtime, ordinal)
         # Field names come from the host build of the same sources; the GPU build has the same structs.
-        self._kernels = kernel_table(_host_module().kernels())
+        self._kernels = gpu_kernels(kernel_table(_host_module().kernels()))
         self._modules = Modules(cp.cuda, self.arch, self._kernels, progress)
         self._functions, self._function = self._modules.functions, self._modules.function
         self.build_key = builder.module_key("all", "all", self.arch)

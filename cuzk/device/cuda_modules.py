@@ -10,11 +10,20 @@ from cuzk.device import builder
 from cuzk.device.base import KernelSpec
 from cuzk.errors import CompileError
 
-__all__ = ["Modules", "module_of"]
+__all__ = ["Modules", "gpu_kernels", "module_of"]
 
 _FAMILY = re.compile(r"_(bls12_381|bn254|toy)_(fr|g1|g2)$")
 #: Kernels that the host builds have and the GPU builds do not: fields of 8-bit limbs, primitives of other widths.
 _HOST_ONLY = ("_tiny_", "word_op_u8", "word_op_u64")
+
+
+def gpu_kernels(kernels: Mapping[str, KernelSpec]) -> dict[str, KernelSpec]:
+    """Those of a host build's kernels that the GPU builds have as well.
+
+    Args:
+        kernels: Of the host's module.
+    """
+    return {name: spec for name, spec in kernels.items() if not any(part in name for part in _HOST_ONLY)}
 
 
 def module_of(kernel: str) -> tuple[str, str]:
@@ -34,7 +43,7 @@ class Modules:
     Args:
         cuda: ``cupy.cuda``.
         arch: Compute capability without the dot.
-        kernels: Every kernel that may be asked for.
+        kernels: Every kernel that may be asked for; all of them have to be in a module.
         progress: Called with (module, done, total) while modules are compiled.
     """
 
@@ -88,7 +97,7 @@ class Modules:
         driver = self._cuda.driver
         found: dict[str, Any] = {}
         for name, spec in self._kernels.items():
-            if module_of(name) != (built.curve, built.family) or any(part in name for part in _HOST_ONLY):
+            if module_of(name) != (built.curve, built.family):
                 continue
             try:
                 found[name] = function = module.get_function(name)

@@ -17,6 +17,7 @@ import numpy as np
 
 from cuzk.curves import CURVES
 from cuzk.device import Device, get_device
+from cuzk.device.cuda_modules import gpu_kernels
 from cuzk.errors import CuzkError
 from tests.device import gpu
 from tests.device.cases import Case, all_cases
@@ -26,8 +27,6 @@ from tests.device.results import Results, tree_digest
 SIZES = (33, 257, 3000)
 #: Largest size that is run on the emulator.
 EMU_SIZE = 300
-#: Kernels that exist on hosts alone: fields of 8-bit limbs and the primitives at 8 and 64 bits.
-HOST_ONLY = ("_tiny_", "word_op_u8", "word_op_u64")
 
 
 class Spy:
@@ -46,8 +45,7 @@ class Spy:
 
     def never_launched(self) -> list[str]:
         """Kernels of a GPU that were not launched so far."""
-        wanted = {k for k in self.device.kernels if not any(part in k for part in HOST_ONLY)}
-        return sorted(wanted - self.launched)
+        return sorted(gpu_kernels(self.device.kernels).keys() - self.launched)
 
 
 def compare(case: Case, device: Device, reference: Device, n: int) -> list[str]:

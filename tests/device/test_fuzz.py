@@ -26,7 +26,8 @@ from cuzk_fuzz.registry import DEVICE_ONLY, TARGETS
 
 from cuzk.curves import get_curve
 from cuzk.device import get_device
-from tests.device import fuzz, gpu, large, smoke
+from cuzk.device.cuda_modules import gpu_kernels
+from tests.device import fuzz, gpu, large
 from tests.device.results import UNFINISHED, Results
 
 
@@ -81,8 +82,7 @@ def test_what_never_ends_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_every_class_of_a_gpu_can_be_drawn() -> None:
     """With a GPU's kernels and batches; the sizes beyond a batch have checks of their own."""
-    kernels = frozenset(k for k in get_device("emu").kernels if not any(p in k for p in smoke.HOST_ONLY))
-    scope = Scope(kernels, device="cuda", log_large=10)
+    scope = Scope(frozenset(gpu_kernels(get_device("emu").kernels)), device="cuda", log_large=10)
     for name, target in TARGETS.items():
         wanted, hits = target.required_on(["cuda"]), Counter[str]()
         for number in range(3000):

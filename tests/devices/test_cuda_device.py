@@ -7,7 +7,9 @@ out while a copy still runs, a fault that nobody sees, an array of another devic
 from __future__ import annotations
 
 import gc
+import json
 import threading
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import pytest
 from cuzk.curves import get_curve
 from cuzk.device import get_device
 from cuzk.device.copies import Ticket
+from cuzk.device.cuda_modules import module_of
 from cuzk.errors import InternalError, KernelFault
 from cuzk.limbs import fr_from_ints
 from cuzk.ops.fr_vec import fr_mul, to_mont
@@ -23,6 +26,7 @@ from tests.devices.fake_engine import Engine
 from tests.devices.support import open_fake
 
 CURVE = get_curve("bn254")
+ROOT = Path(__file__).resolve().parents[2]
 SEEDS = range(6)
 
 
@@ -205,6 +209,15 @@ def test_large_downloads_and_uploads_pass_through_the_ring(monkeypatch: pytest.M
     count = engine.calls.count("hostAlloc")
     device.download(device.upload(np.arange(9000)))
     assert engine.calls.count("hostAlloc") == count  # the ring is made once
+
+
+def test_a_gpu_offers_the_kernels_that_its_modules_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that the compiler made figures of, and the toy curve's; what only hosts have is refused by name."""
+    device, _ = open_fake(monkeypatch, Engine())
+    compiled = json.loads((ROOT / "perf_baselines" / "T0-sm_90.json").read_text())["figures"]
+    assert {name for name in device.kernels if module_of(name)[0] != "toy"} == set(compiled)
+    with pytest.raises(InternalError, match="word_op_u64"):
+        device.launch("word_op_u64", grid=1, block=32)
 
 
 def test_empty_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
