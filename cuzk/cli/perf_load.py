@@ -11,8 +11,8 @@ __all__ = ["Load"]
 #: Launches before and between the marks of a calibration: the first are queued while the device still runs them, so
 #: that it never waits for the host between the marks.
 _AHEAD, _TIMED = 24, 16
-#: Largest launch of what is planted: several of them fit the cache, and one is a fraction of the shortest plant.
-_LOG_UNIT = 17
+#: Smallest launch of what is planted, and how many sizes there are, each twice the one before it.
+_LOG_UNIT, _SIZES = 14, 9
 
 
 class Load:
@@ -30,11 +30,17 @@ class Load:
         self._multiply, self._device, self._curve = fr_mul, device, curve
         shape = (1 << log_elements, curve.fr.limbs)
         self._in, self._out = (device.alloc(shape, np.uint64, zero=True) for _ in range(2))
-        unit = 1 << min(_LOG_UNIT, log_elements)
-        self._small, self._unit = (self._in[:unit], self._out[:unit]), unit
         self._launch(self._in, self._out)
         self.whole_ms = min(self._time(self._in, self._out) for _ in range(3))
-        self.unit_ms = min(self._time(*self._small) for _ in range(9))
+        logs = range(min(_LOG_UNIT, log_elements), min(_LOG_UNIT + _SIZES, log_elements + 1))
+        parts = ((self._in[: 1 << log], self._out[: 1 << log]) for log in reversed(logs))
+        #: (milliseconds, source, target) of launches, the longest first.
+        self._steps = [(max(1e-4, min(self._time(*part) for _ in range(9))), *part) for part in parts]
+
+    @property
+    def least_ms(self) -> float:
+        """Milliseconds of the shortest launch."""
+        return self._steps[-1][0]
 
     def _launch(self, source: Any, into: Any) -> None:
         self._multiply(self._device, self._curve, source, source, into)
@@ -56,6 +62,14 @@ class Load:
             self._launch(self._in, self._out)
 
     def run(self, milliseconds: float) -> None:
-        """Launch work of so long, to half a unit; it does not wait."""
-        for _ in range(max(1, round(milliseconds / self.unit_ms))):
-            self._launch(*self._small)
+        """Launch work of so long, to the length of the shortest launch; it does not wait.
+
+        Long launches first, so that there are few: the host must not be late because of them.
+        """
+        for took, source, into in self._steps:
+            while took <= milliseconds:
+                self._launch(source, into)
+                milliseconds -= took
+        took, source, into = self._steps[-1]
+        if milliseconds > took / 2:
+            self._launch(source, into)

@@ -22,7 +22,7 @@ __all__ = ["DeviceTime"]
 #: Work on the stream, and what makes the host wait for it.
 _WORK, _WAITS = ("launch", "fill_zero"), ("download", "synchronize", "elapsed", "time_of")
 #: A span is held up by so much more than what was learnt, and by at least the second, milliseconds.
-_MARGIN, _SPARE_MS = 1.25, 0.2
+_MARGIN, _SPARE_MS = 1.5, 0.3
 #: But no longer than this: a host that needs more waits for something itself.
 _MOST_MS = 4.0
 

@@ -17,6 +17,7 @@ import json
 import math
 import statistics
 import time
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -26,10 +27,10 @@ from cuzk.cli.perf_ab import judge_phases
 from cuzk.cli.perf_load import Load
 from cuzk.device import Device, get_device
 from cuzk.groth16 import Blinding, Prover, ToxicWaste, setup
-from cuzk.perf import Answer, Outcome, PairLimits, rate_upper_bound
+from cuzk.perf import Answer, Outcome, PairLimits, rate_upper_bound, read_tolerances
 from cuzk.telemetry import PHASES, DeviceTime, Recorder
 from tests.device import gpu
-from tests.device.results import UNFINISHED, Results, tree_digest
+from tests.device.results import ROOT, UNFINISHED, Results, tree_digest
 from tests.workloads.porep_shape import porep_shape
 
 #: (least milliseconds of a phase, share of it that is planted), largest phases first.
@@ -127,8 +128,10 @@ def trial(bench: Bench, kind: str, pairs: int) -> dict[str, Any]:
     bench.planted_ms.clear()
     began = time.perf_counter()
     a, b, twin = (Side(bench, is_slower=kind == "planted" and side == "B") for side in "ABC")
-    limits = PairLimits()
-    answers = judge_phases(a, b, twin, lambda phase: limits, pairs, sample_ms=0.0)
+    tolerances = read_tolerances(ROOT / "perf_baselines" / "tolerances.toml")
+    answers = judge_phases(
+        a, b, twin, lambda phase: PairLimits.of(tolerances, "time", phase), pairs, sample_ms=0.0
+    )
     planted = {
         phase: statistics.median(one.get(phase, 0.0) for one in bench.planted_ms) if bench.planted_ms else 0.0
         for phase in answers
@@ -177,6 +180,19 @@ def is_met(table: dict[str, Any]) -> bool:
     return caught and passed and not any(said["slower"] + said["faster"] for said in same)
 
 
+def _kinds_left(planted: int, same: int, done: Counter[str]) -> list[str]:
+    """Kinds of the trials to come, spread over each other, so that a call that ends early has some of both."""
+    total = planted + same
+    steps = [(i + 1) * planted // total - i * planted // total for i in range(total)]
+    left = Counter({"planted": planted, "same": same}) - done
+    kinds = []
+    for kind in ("planted" if step else "same" for step in steps):
+        if left[kind] > 0:
+            left[kind] -= 1
+            kinds.append(kind)
+    return kinds
+
+
 def _open(path: Path | None, head: dict[str, Any]) -> Results:
     """The result file, with the trials of an earlier call of the same tree, size and device."""
     old: list[dict[str, Any]] = []
@@ -216,9 +232,9 @@ def main() -> int:
     }
     results = _open(options.json, head | {"curve": options.curve, "pairs": options.pairs})
     rows = results.data["rows"]
-    kinds = ["planted"] * options.planted + ["same"] * options.same
+    kinds = _kinds_left(options.planted, options.same, Counter(row["kind"] for row in rows))
     bench, longest = Bench(device, options.curve, options.log), 0.0
-    for kind in kinds[len(rows) :]:
+    for kind in kinds:
         began = clock.left_s
         if began < 1.5 * longest:
             break
@@ -230,9 +246,9 @@ def main() -> int:
     for kind, phases in table.items():
         for phase, said in phases.items():
             print(f"{kind:8} {phase:16} {json.dumps(said)}", flush=True)
-    if len(rows) < len(kinds):
+    if left := options.planted + options.same - len(rows):
         results.write()
-        print(f"{len(kinds) - len(rows)} trials are left: call again with the same --json")
+        print(f"{left} trials are left: call again with the same --json")
         return UNFINISHED
     results.finish()
     return 0 if is_met(table) else 1

@@ -95,7 +95,7 @@ PARTS = (
     Part("proofs", f"-m tests.device.proofs --logs 22,24 {_SCRIPT}", 400, 60),
     Part("proofs-ladder", f"-m tests.device.proofs --logs 20,21,23 {_SCRIPT}", 400, 60),
     Part("proofs-25", f"-m tests.device.proofs --logs 25 {_SCRIPT}", 400, 150),
-    Part("ledger", f"-m tests.device.ledger --log 20 {_SCRIPT}", 480, 60),
+    Part("ledger", f"-m tests.device.ledger --log 20 {_SCRIPT}", 530, 60),
     Part("ledger-22", f"-m tests.device.ledger --log 22 --planted 12 --same 20 {_SCRIPT}", 400, 90),
     Part("proofs-dense", f"-m tests.device.proofs --logs 22,24 --dense {_SCRIPT}", 400, 60),
     Part("proofs-bn254", f"-m tests.device.proofs --logs 20,22 --curve bn254 {_SCRIPT}", 300, 60),

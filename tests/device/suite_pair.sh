@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# The device suite on a machine with two GPUs: two lists of parts side by side, one on each GPU.
-# usage: tests/device/suite_pair.sh OUT_DIR "PART..." "PART..."     (each list in the order of tests/device/suite.py;
+# The device suite on a machine with two GPUs: lists of parts side by side, the first on one GPU, the others on the other.
+# usage: tests/device/suite_pair.sh OUT_DIR "PART..." "PART..."...  (each list in the order of tests/device/suite.py;
 #        a "/" in a list begins a further call of the suite, for parts that are to come after those before it)
-# Builds as suite.sh does. The second GPU's parts run in a copy of the tree, so that the two keep their states apart;
-# their results are in OUT_DIR/second. Ends within BUDGET_S seconds (default 520). FIRST_GPUS=0,1 shows both GPUs to the
+# Builds as suite.sh does. The second GPU's lists run in copies of the tree, so that all keep their states apart;
+# their results are in OUT_DIR/second, OUT_DIR/third. Ends within BUDGET_S seconds (default 520). FIRST_GPUS=0,1 shows both GPUs to the
 # first list; with SECOND_AFTER=TEXT the second list begins when TEXT is in a log of the first, which has both until then.
 set -euo pipefail
 start=$SECONDS
@@ -28,14 +28,25 @@ parts() {
     return "${failed:-0}"
 }
 
-(
-    first=$PWD
-    cd "$copy/tree"
-    taskset -pc "$(($(nproc) / 2))-$(($(nproc) - 1))" "$BASHPID" > /dev/null # leaves the first list its cores
+first=$PWD
+# beside NAME "PART...": a list on the second GPU, in a copy of the tree; leaves the first list cores of its own.
+beside() {
+    cp -r "$copy/tree" "$copy/$1"
+    cd "$copy/$1"
+    taskset -pc "4-$(($(nproc) - 1))" "$BASHPID" > /dev/null
     until [[ -z ${SECOND_AFTER:-} ]] || grep -qs "$SECOND_AFTER" "$first"/build/device-run/*/*.log; do sleep 1; done
-    PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples:$PYTHONPATH" parts 1 "$out/second" "$3"
-) &
+    PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples:$PYTHONPATH" parts 1 "$out/$1" "$2"
+}
+
 failed=0
+others=()
+names=(second third fourth)
+for list in "${@:3}"; do
+    (beside "${names[${#others[@]}]}" "$list") &
+    others+=($!)
+done
 parts "${FIRST_GPUS:-0}" "$out" "$2" || failed=1
-wait $! || failed=1
+for other in "${others[@]}"; do
+    wait "$other" || failed=1
+done
 exit "$failed"

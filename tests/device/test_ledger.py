@@ -42,7 +42,7 @@ def test_work_is_planted_on_the_device_in_its_phase(spec: str, monkeypatch: pyte
         return {event.phase: event.counts.get("launches", 0) for event in counted}
 
     load = bench.load
-    bench._plants = {"msm_h": lambda: load.run(2.5 * load.unit_ms)}
+    bench._plants = {"msm_h": lambda: load.run(2.5 * load.least_ms)}
     bench.meter.mode = "off"
     before, after = launches(is_slower=False), launches(is_slower=True)
     assert after.pop("msm_h") - before.pop("msm_h") >= 2
