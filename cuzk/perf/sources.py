@@ -80,25 +80,29 @@ def _parts(data: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield data
         return
     for part in data["parts"].values():
-        if part.get("results") and "rows" in part["results"]:
-            yield part["results"]
+        results = part.get("results") or {}
+        if "rows" in results:
+            yield results
+        elif "steps" in results:
+            yield {"rows": list(_engine_rows(results))}
 
 
 def _engine_rows(data: Mapping[str, Any]) -> Iterator[_Row]:
-    """Rows of a file of tests/device/engine.py: the proofs of a prover alone with the set-up before, then the worker's.
+    """Rows of a file of tests/device/engine.py: the proofs of a prover alone with the set-up before, then the workers'.
 
     A step that failed or was left out has no figures, and the gate says that they are missing.
     """
     steps = data["steps"]
-    made, single, engine = (steps.get(name, {}) for name in ("setup", "single", "engine"))
+    made, single = (steps.get(name, {}) for name in ("setup", "single"))
     if "setup_s" not in made:
         return
     size = {name: made[name] for name in ("constraints", "variables")}
     if "all" in single:
         peaks = {f"setup_{name}": made[name] for name in ("device_bytes", "host_bytes")}
         yield {**single, **size, **peaks}
-    if "stages" in engine:
-        yield {**engine, **size, "circuit": data["circuit"]}
+    for engine in (steps.get(name, {}) for name in ("engine", "engines")):
+        if "stages" in engine:
+            yield {**engine, **size, "circuit": data["circuit"]}
 
 
 _Figure = tuple[str, dict[str, str | int], str, str, Measured | int]
@@ -179,18 +183,20 @@ def _circuit(row: _Row) -> Iterator[_Figure]:
 
 
 def _engine(row: _Row) -> Iterator[_Figure]:
-    """Partitions through one worker, of tests/device/engine.py: its stages, and the most memory that it told of.
+    """Partitions through one worker or several, of tests/device/engine.py: stages, and the most that a worker held.
 
     Waiting for a key that is loaded takes microseconds, of which a clock says nothing.
     """
-    workload = f"engine-{row['circuit'].replace(':', '-')}"
+    devices = len(row["devices"])
+    workload = f"engine-{'' if devices == 1 else f'x{devices}-'}{row['circuit'].replace(':', '-')}"
     load: dict[str, str | int] = {
         name: row[name] for name in ("circuit", "constraints", "variables", "partitions")
     }
     for stage in ("synthesis", "gpu", "finish"):
         yield workload, load, stage, "time", _time(row["stages"][stage], stage)
-    yield workload, load, "worker", "device_memory", int(row["peaks"]["worker0_device_used"])
-    yield workload, load, "worker", "host_memory", int(row["peaks"]["worker0_rss"])
+    for name, figure in (("device_used", "device_memory"), ("rss", "host_memory")):
+        most = max(int(row["peaks"][f"worker{i}_{name}"]) for i in range(devices))
+        yield workload, load, "worker", figure, most
 
 
 def _streaming(row: _Row) -> Iterator[_Figure]:

@@ -70,7 +70,7 @@ SINGLE = {
 STAGES = {"synthesis": 23.0, "gpu": 1154.0, "key_load": 0.02, "finish": 52.0}
 ENGINE = {
     "partitions": 10, "stages": {name: spread(median) for name, median in STAGES.items()},
-    "peaks": {"worker0_rss": 50, "worker0_device_used": 88, "worker0_device_limit": 87},
+    "peaks": {"worker0_rss": 50, "worker0_device_used": 88, "worker0_device_limit": 87}, "devices": ["cuda:0"],
 }  # fmt: skip
 
 
@@ -93,6 +93,19 @@ def test_steps_of_the_engine(tmp_path: Path) -> None:
     }  # fmt: skip
     assert engine.figures == {"worker": {"device_memory": 88, "host_memory": 50}}
     assert read_baseline(write_baseline(tmp_path, engine)) == engine
+
+
+def test_several_workers_are_a_workload_of_their_own() -> None:
+    """Also inside a suite's file; of memory the worker that had most counts."""
+    peaks = {"worker0_rss": 50, "worker0_device_used": 88, "worker1_rss": 51, "worker1_device_used": 87}
+    engines = ENGINE | {"devices": ["cuda:0", "cuda:1"], "partitions": 20, "peaks": peaks}
+    results = {"circuit": "porep:32GiB", "steps": {"setup": SETUP, "engine": ENGINE, "engines": engines}}
+    data = {"gpu": "cuda:0 (NVIDIA H200)", "parts": {"engine-x2": {"results": results}}}
+    one, two = baselines_of(data, {}, "test", "0" * 12, "2026-11-30", 1)
+    assert (one.workload, two.workload) == ("engine-porep-32GiB", "engine-x2-porep-32GiB")
+    assert two.load["partitions"] == 20
+    assert set(two.measured) == set(one.measured)
+    assert two.figures == {"worker": {"device_memory": 88, "host_memory": 51}}
 
 
 def test_steps_that_failed_have_no_figures() -> None:
