@@ -19,8 +19,8 @@ _ROWS = (
         promise="The same proofs; with on each stage has a thread of its own, so that one partition's payload is read "
         "while another is on the device and a third is verified; off takes a partition through all stages before the "
         "next.",
-        forecast="on saves what synthesis and self-check take where the device is a GPU: 5 ms of a small proof, 30% of "
-        "a PoRep partition. On the cpu, whose cores the stages share, 10% for proofs of milliseconds, nothing for "
+        forecast="on saves what synthesis and self-check take of the host where the device is a GPU: 5 to 10 ms of a small "
+        "proof, 1% of a PoRep partition, whose synthesis is the device's. On the cpu, whose cores the stages share, 10% for proofs of milliseconds, nothing for "
         "longer ones.",
         trace="P2",
     ),
@@ -32,7 +32,7 @@ _ROWS = (
         default="1",
         promise="The same proofs; as many waiting partitions of one circuit as there are, at most this many, go "
         "through the stages together, in order; none overtakes another, and no critical one waits for the others.",
-        forecast="With a resident key 3% from 4 on, and a latency that grows with the batch; with a streamed key half "
+        forecast="With a resident key 3 to 7%, and a latency that grows with the batch; with a streamed key half "
         "the time a proof. On the cpu 5% for circuits below 2^12 rows.",
         trace="P3",
     ),
@@ -66,8 +66,7 @@ _ROWS = (
         default="on",
         promise="The same proofs; with on assembly and self-check are a stage of their own, beside the next "
         "partition's kernels.",
-        forecast="on saves 5 to 10 ms a proof where the device is a GPU: half the time of a small one, 1% of a PoRep "
-        "partition. On the cpu 5% where a core is idle, else nothing.",
+        forecast="on saves up to 10 ms a proof where the device is a GPU and P2 is off; with P2=on below 2%. On the cpu 5% where a core is idle, else nothing.",
         trace="P12",
     ),
 )
