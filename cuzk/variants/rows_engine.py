@@ -20,7 +20,7 @@ _ROWS = (
         "while another is on the device and a third is verified; off takes a partition through all stages before the "
         "next.",
         forecast="on saves what synthesis and self-check take of the host where the device is a GPU: 5 to 10 ms of a "
-        "small proof, 1% of a PoRep partition, whose synthesis is the device's. On the cpu, whose cores the stages share, "
+        "small proof, 1% of a PoRep partition, whose synthesis is the device's. On the cpu, whose cores they share, "
         "10% for proofs of milliseconds, nothing for longer ones.",
         trace="P2",
     ),
@@ -66,7 +66,7 @@ _ROWS = (
         default="on",
         promise="The same proofs; with on assembly and self-check are a stage of their own, beside the next "
         "partition's kernels.",
-        forecast="on saves up to 10 ms a proof where the device is a GPU and P2 is off; with P2=on below 2%. On the cpu "
+        forecast="on saves up to 10 ms a proof where the device is a GPU and P2 is off, else below 2%. On the cpu "
         "5% where a core is idle, else nothing.",
         trace="P12",
     ),
