@@ -3,8 +3,9 @@
 # usage: tests/device/suite_pair.sh OUT_DIR "PART..." "PART..."...  (each list in the order of tests/device/suite.py;
 #        a "/" in a list begins a further call of the suite, for parts that are to come after those before it)
 # Builds as suite.sh does. The second GPU's lists run in copies of the tree, so that all keep their states apart;
-# their results are in OUT_DIR/second, OUT_DIR/third. Ends within BUDGET_S seconds (default 520). FIRST_GPUS=0,1 shows both GPUs to the
-# first list; with SECOND_AFTER=TEXT the second list begins when TEXT is in a log of the first, which has both until then.
+# their results are second, third and so on in
+# OUT_DIR/others.tar.gz. Ends within BUDGET_S seconds (default 520). FIRST_GPUS=0,1 shows both GPUs to the first list; with
+# SECOND_AFTER=TEXT the others begin when TEXT is in a log of the first, which has both until then.
 set -euo pipefail
 start=$SECONDS
 out=$1
@@ -35,10 +36,11 @@ beside() {
     cd "$copy/$1"
     taskset -pc "4-$(($(nproc) - 1))" "$BASHPID" > /dev/null
     until [[ -z ${SECOND_AFTER:-} ]] || grep -qs "$SECOND_AFTER" "$first"/build/device-run/*/*.log; do sleep 1; done
-    PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples:$PYTHONPATH" parts 1 "$out/$1" "$2"
+    PYTHONPATH="$PWD:$PWD/oracles:$PWD/fuzz:$PWD/examples:$PYTHONPATH" parts 1 "$copy/others/$1" "$2"
 }
 
 failed=0
+mkdir "$copy/others"
 others=()
 names=(second third fourth)
 for list in "${@:3}"; do
@@ -49,4 +51,5 @@ parts "${FIRST_GPUS:-0}" "$out" "$2" || failed=1
 for other in "${others[@]}"; do
     wait "$other" || failed=1
 done
+((${#others[@]} == 0)) || tar -czf "$out/others.tar.gz" -C "$copy/others" .
 exit "$failed"
