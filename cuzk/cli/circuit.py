@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
+
+if TYPE_CHECKING:
+    from cuzk.pieces import CompiledCircuit
+    from cuzk.relation import R1CS
 
 __all__ = ["EXAMPLES", "LIST_EXAMPLES", "VANILLA_EXAMPLES", "circuit_info", "circuit_list", "circuit_vanilla"]
 
@@ -40,36 +45,59 @@ def circuit_info(
     """Print the sizes of a circuit: a file's after all checks of its reader, a built-in one's by recording it."""
     from cuzk.circuits.catalogue import is_circuit_name
 
-    facts = (
-        _built_in_facts(circuit, with_hash) if is_circuit_name(circuit) else _file_facts(circuit, with_hash)
-    )
+    is_name = is_circuit_name(circuit)
+    steps = _NAME_STEPS if is_name else _FILE_STEPS
+    shown = circuit if is_name else Path(circuit).name
+    with LateProgress(
+        f"sizes of {shown}", [*steps, _HASH] if with_hash else steps, quiet=as_json
+    ) as progress:
+        facts = (
+            _built_in_facts(circuit, progress, with_hash)
+            if is_name
+            else _file_facts(circuit, progress, with_hash)
+        )
     if as_json:
         print_json(json_names(facts))
     else:
         print_facts(facts)
 
 
-def _built_in_facts(name: str, with_hash: bool) -> dict[str, Any]:
+_NAME_STEPS = (("record", "record the circuit"), ("sizes", "count what is in it"))
+_FILE_STEPS = (("read", "read and check the circuit"),)
+_HASH = ("hash", "hash all rows")
+
+
+def _built_in_facts(name: str, progress: LateProgress, with_hash: bool) -> dict[str, Any]:
     from cuzk.circuits.catalogue import compiled_circuit
-    from cuzk.synthesis import circuit_hash, circuit_sizes
+    from cuzk.synthesis import circuit_sizes
 
-    circuit = compiled_circuit(name)
-    facts: dict[str, Any] = {"circuit": name, "curve": circuit.curve.name, **circuit_sizes(circuit)}
-    return facts | {"hash": circuit_hash(circuit)} if with_hash else facts
+    with progress.step("record"):
+        circuit = compiled_circuit(name)
+    with progress.step("sizes"):
+        facts: dict[str, Any] = {"circuit": name, "curve": circuit.curve.name, **circuit_sizes(circuit)}
+    return facts | {"hash": _hash(circuit, progress)} if with_hash else facts
 
 
-def _file_facts(name: str, with_hash: bool) -> dict[str, Any]:
+def _hash(circuit: R1CS | CompiledCircuit, progress: LateProgress) -> str:
+    from cuzk.synthesis import circuit_hash
+
+    progress.expect({"hash": 1.0})
+    with progress.step("hash") as advance:
+        return circuit_hash(circuit, advance)
+
+
+def _file_facts(name: str, progress: LateProgress, with_hash: bool) -> dict[str, Any]:
     path = Path(name)
     check_inputs({"C.r1cs": path})
     from cuzk.formats.detect import require_kind
 
     require_kind(path, ("r1cs",), "a circuit")
-    facts = file_facts(path)
+    with progress.step("read"):
+        facts = file_facts(path)
     if with_hash:
         from cuzk.formats import load_r1cs
-        from cuzk.synthesis import circuit_hash
 
-        facts["hash"] = circuit_hash(load_r1cs(path))
+        facts["hash"] = _hash(load_r1cs(path), progress)
     return facts
 
 
@@ -103,8 +131,12 @@ def circuit_vanilla(
 
     found = find_circuit(circuit)
     check_outputs({"--out": out}, {})
-    data = found.synthetic(salt.encode())
-    write_together({out: data})
+    with LateProgress(
+        f"vanilla proof for {circuit}", [("make", "compute what it opens")], quiet=as_json
+    ) as progress:
+        with progress.step("make"):
+            data = found.synthetic(salt.encode())
+        write_together({out: data})
     facts = {"circuit": circuit, "summary": found.summary, "file": str(out), "bytes": len(data)}
     if as_json:
         print_json(json_names(facts))

@@ -13,6 +13,7 @@ import typer
 
 from cuzk import __version__
 from cuzk.cli.help_text import epilog
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import JsonOption, check_device_name
 from cuzk.cli.output import print_facts, print_json, print_table, table
 from cuzk.errors import CuzkError, DeviceError
@@ -85,7 +86,13 @@ def doctor(
     if device is not None:
         check_device_name(device)
     versions, missing = _versions(), _missing()
-    devices = [_examine(spec) for spec in ([device] if device else _candidates())]
+    candidates = [device] if device else _candidates()
+    steps = [(spec, f"a proof on each curve, {spec}") for spec in candidates]
+    with LateProgress("test of this machine", steps, quiet=as_json) as progress:
+        devices = []
+        for spec in candidates:
+            with progress.step(spec):
+                devices.append(_examine(spec, progress))
     usable = any(one.state == "works" for one in devices) and all(one.state != "failed" for one in devices)
     if as_json:
         print_json(
@@ -122,7 +129,7 @@ def _count_gpus() -> int:
     return _MAX_GPUS
 
 
-def _examine(spec: str) -> _DeviceReport:
+def _examine(spec: str, progress: LateProgress) -> _DeviceReport:
     """Open a device and let it make a small proof on each curve."""
     from cuzk.cli.loading import load_kernels
     from cuzk.cli.options import open_device
@@ -132,7 +139,7 @@ def _examine(spec: str) -> _DeviceReport:
 
     report = _DeviceReport(spec)
     try:
-        opened: Device = open_device(spec)
+        opened: Device = open_device(spec, progress.kernel_build)
     except DeviceError as error:
         report.problem = str(error)
         return report

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from cuzk.cli.help_text import epilog
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
@@ -24,7 +25,9 @@ def info(
     as_json: JsonOption = False,
 ) -> None:
     """Say what a file is, with its sizes; all checks of its reader are made on the way."""
-    facts = file_facts(file)
+    steps = [("read", "read and check the file")]
+    with LateProgress(file.name, steps, quiet=as_json) as progress, progress.step("read"):
+        facts = file_facts(file)
     if as_json:
         print_json(json_names(facts))
     else:

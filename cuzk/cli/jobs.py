@@ -10,6 +10,7 @@ import typer
 
 from cuzk.cli.daemon import require_engine_libraries
 from cuzk.cli.help_text import epilog
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import note, print_facts, print_json, print_table, table
 from cuzk.cli.paths import check_inputs, check_outputs, write_together
@@ -104,10 +105,16 @@ def submit(
     check_inputs(inputs)
     check_outputs({"--proof-bytes": proof_bytes}, inputs)
     with _connect(address, token_file, certificate) as client:
-        if witness is not None:
-            job = client.submit_witness(circuit, witness.read_bytes(), priority=level, request_id=request_id)
-        else:
-            job = client.submit(_filecoin(circuit, files) | {"priority": level, "request_id": request_id})
+        with (
+            LateProgress(f"submit {circuit}", [("send", "send the job")], quiet=as_json) as progress,
+            progress.step("send"),
+        ):
+            if witness is not None:
+                job = client.submit_witness(
+                    circuit, witness.read_bytes(), priority=level, request_id=request_id
+                )
+            else:
+                job = client.submit(_filecoin(circuit, files) | {"priority": level, "request_id": request_id})
         if wait or proof_bytes is not None:
             return _report_end(client, job, 0.0, proof_bytes, as_json)
     if as_json:
@@ -295,7 +302,13 @@ def preload(
     as_json: JsonOption = False,
 ) -> None:
     """Load a key on every worker of the daemon, so that the first proof does not wait for it."""
-    with _connect(address, token_file, certificate) as client:
+    with (
+        _connect(address, token_file, certificate) as client,
+        LateProgress(
+            f"preload of {circuit}", [("load", "load the key on every worker")], quiet=as_json
+        ) as progress,
+        progress.step("load"),
+    ):
         answer = client.call("PreloadSRS", circuit_id=circuit)
     if as_json:
         print_json({"already_loaded": answer.already_loaded, "load_time_ms": answer.load_time_ms})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,15 +13,14 @@ from cuzk.cli.checked_keys import Checked, content_digest, recall, remember
 from cuzk.cli.help_text import epilog
 from cuzk.cli.info import file_facts
 from cuzk.cli.key_circuit import KeyCircuit
-from cuzk.cli.key_files import KeyArgument
+from cuzk.cli.key_files import CHECK_STEPS, KeyArgument, expect_checks
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import json_names, note, print_facts, print_json
 from cuzk.cli.paths import check_inputs
-from cuzk.errors import NotInSubgroupError
 
 if TYPE_CHECKING:
     from cuzk.device import Device
-    from cuzk.keys import ProvingKey
 
 __all__ = ["CHECK_EXAMPLES", "INFO_EXAMPLES", "key_check", "key_info"]
 
@@ -39,7 +39,9 @@ _ALWAYS = ("structure", "coordinates below p", _OF_MATRICES, "not degenerate", "
 def key_info(key: KeyArgument, as_json: JsonOption = False) -> None:
     """Say what a proving key holds."""
     _require_key(key)
-    facts = file_facts(key)
+    steps = [("read", "read and check the key")]
+    with LateProgress(key.name, steps, quiet=as_json) as progress, progress.step("read"):
+        facts = file_facts(key)
     if as_json:
         print_json(json_names(facts))
     else:
@@ -73,36 +75,61 @@ def key_check(
     rows = None if circuit is None else KeyCircuit(circuit)
     start = time.perf_counter()
     where = open_device(device)
-    from cuzk.cli.loading import load_proving_key
+    with LateProgress(f"check of {key.name}", CHECK_STEPS, quiet=as_json) as progress:
+        done = _checked(key, rows, where, progress, force=force)
+    if done.problem:
+        note(f"this check cannot be remembered: {done.problem}")
+    _print(key, where.name, done, time.perf_counter() - start, as_json)
+
+
+@dataclass(frozen=True)
+class _Done:
+    """What a check that passed has looked at.
+
+    Args:
+        checks: In words.
+        num_points: Of the key.
+        digest: Of the file.
+        before: The check of the points that was remembered, if one was.
+        problem: Why this one can't be remembered.
+    """
+
+    checks: list[str]
+    num_points: int
+    digest: str
+    before: Checked | None
+    problem: str
+
+
+def _checked(
+    path: Path, rows: KeyCircuit | None, device: Device, progress: LateProgress, *, force: bool
+) -> _Done:
+    """All checks. The points of a cuzk key, too: a checksum says what was written, not that it was right."""
+    from cuzk.cli.loading import check_every_point, load_proving_key
     from cuzk.formats import detect
     from cuzk.formats.container import naming_file
 
-    r1cs = rows.matrices if rows is not None and detect(key) == "params" else None
-    before = None if force else recall(key)
-    digest = content_digest(key) if before is None else before.digest
-    loaded = load_proving_key(key, where, circuit=r1cs, strict=True, quiet=True, check_curve=False)
-    always = _ALWAYS if loaded.compiled is None else [check for check in _ALWAYS if check != _OF_MATRICES]
+    with progress.step("digest"):
+        before = None if force else recall(path)
+        digest = content_digest(path) if before is None else before.digest
+    with progress.step("read"):
+        r1cs = rows.matrices if rows is not None and detect(path) == "params" else None
+        key = load_proving_key(path, device, circuit=r1cs, strict=True, quiet=True, check_curve=False)
+    always = _ALWAYS if key.compiled is None else [check for check in _ALWAYS if check != _OF_MATRICES]
     checks = [*always, "points on the curve", "points in the subgroup"]
     if rows is not None:
-        with naming_file(rows.path or key):
-            rows.check(loaded)
+        with progress.step("circuit"), naming_file(rows.path or path):
+            rows.check(key)
         checks.append("made for this circuit")
-    num_points = sum(points.nbytes // group.affine_bytes for _, group, points in loaded.points())
+    num_points = sum(points.nbytes // group.affine_bytes for _, group, points in key.points())
+    problem = ""
     if before is None:
-        with naming_file(key):
-            _check_every_point(loaded, where)
-        problem = remember(key, digest, num_points)
-        if problem:
-            note(f"this check cannot be remembered: {problem}")
-    _print(key, where.name, checks, num_points, time.perf_counter() - start, before, digest, as_json)
-
-
-def _check_every_point(key: ProvingKey, device: Device) -> None:
-    """Of a cuzk key too: a checksum says what was written, not that it was right."""
-    from cuzk.cli.loading import curve_checker, subgroup_checker
-
-    key.check_points(curve_checker(device))
-    key.check_points(subgroup_checker(device), NotInSubgroupError)
+        expect_checks(progress, key)
+        with naming_file(path):
+            check_every_point(key.points, device, progress)
+        with progress.step("digest_again"):
+            problem = remember(path, digest, num_points)
+    return _Done(checks, num_points, digest, before, problem)
 
 
 def _require_key(path: Path) -> None:
@@ -112,26 +139,18 @@ def _require_key(path: Path) -> None:
     require_kind(path, PROVING_KEYS, "a proving key")
 
 
-def _print(
-    key: Path,
-    device: str,
-    checks: list[str],
-    num_points: int,
-    seconds: float,
-    before: Checked | None,
-    digest: str,
-    as_json: bool,
-) -> None:
+def _print(key: Path, device: str, done: _Done, seconds: float, as_json: bool) -> None:
+    before, num_points = done.before, done.num_points
     if as_json:
         print_json(
             {
                 "key": str(key), "valid": True, "points": num_points, "device": device,
-                "seconds": round(seconds, 3), "checks": checks, "blake2b": digest,
+                "seconds": round(seconds, 3), "checks": done.checks, "blake2b": done.digest,
                 "points_checked": "now" if before is None else before.when,
             }
         )  # fmt: skip
         return
-    for check in checks:
+    for check in done.checks:
         remembered = before is not None and check.startswith("points ")
         print(f"ok  {check}{', as checked before' if remembered else ''}")
     if before is None:

@@ -11,6 +11,7 @@ import typer
 from cuzk.cli.help_text import epilog
 from cuzk.cli.key_circuit import KeyCircuit
 from cuzk.cli.key_files import (
+    REWRITE_STEPS,
     CircuitOption,
     FileRootsOption,
     ForceOption,
@@ -19,6 +20,7 @@ from cuzk.cli.key_files import (
     note_conversion,
     read_checked,
 )
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
 from cuzk.cli.output import print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs
@@ -69,10 +71,13 @@ def key_convert(
     from cuzk.formats import save_cuzk_key
     from cuzk.groth16.convert import convert
 
-    loaded = read_checked(key, rows, file_roots, where)
-    note_conversion(loaded, h_form)
-    made = convert(loaded, where, h_form=h_form, root_convention=roots)  # type: ignore[arg-type]
-    save_cuzk_key(out, made, overwrite=force)
+    with LateProgress(f"conversion of {key.name}", REWRITE_STEPS, quiet=as_json) as progress:
+        loaded = read_checked(key, rows, file_roots, where, progress)
+        note_conversion(loaded, h_form, progress)
+        with progress.step("convert"):
+            made = convert(loaded, where, h_form=h_form, root_convention=roots)  # type: ignore[arg-type]
+        with progress.step("write"):
+            save_cuzk_key(out, made, overwrite=force)
     report: dict[str, Any] = {
         "key": str(out),
         "curve": made.curve.name,

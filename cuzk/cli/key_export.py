@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +12,7 @@ import typer
 from cuzk.cli.help_text import epilog
 from cuzk.cli.key_circuit import KeyCircuit
 from cuzk.cli.key_files import (
+    REWRITE_STEPS,
     CircuitOption,
     FileRootsOption,
     ForceOption,
@@ -19,8 +21,9 @@ from cuzk.cli.key_files import (
     note_conversion,
     read_checked,
 )
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name, open_device
-from cuzk.cli.output import note, print_facts, print_json
+from cuzk.cli.output import print_facts, print_json
 from cuzk.cli.paths import check_inputs, check_outputs
 
 if TYPE_CHECKING:
@@ -77,8 +80,10 @@ def key_export(
     check_outputs({"--out": out}, inputs, overwrite=force)
     start = time.perf_counter()
     where = open_device(device)
-    loaded = read_checked(key, rows, file_roots, where)
-    _write(loaded, key, out, format_, where, any_roots, force)
+    with LateProgress(f"export of {key.name}", REWRITE_STEPS, quiet=as_json) as progress:
+        loaded = read_checked(key, rows, file_roots, where, progress)
+        target = _Target(key, out, any_roots, force)
+        _write(loaded, target, format_, where, progress)
     report: dict[str, Any] = {
         "file": str(out),
         "format": format_,
@@ -93,29 +98,53 @@ def key_export(
         print_facts(report)
 
 
-def _write(
-    key: ProvingKey, source: Path, out: Path, format_: str, device: Device, any_roots: bool, force: bool
-) -> None:
+@dataclass(frozen=True)
+class _Target:
+    """Where a key goes.
+
+    Args:
+        source: The file it was read from.
+        out: The file to write.
+        any_roots: As the option.
+        force: Whether a file may be replaced.
+    """
+
+    source: Path
+    out: Path
+    any_roots: bool
+    force: bool
+
+
+def _write(key: ProvingKey, target: _Target, format_: str, device: Device, progress: LateProgress) -> None:
     from cuzk import formats
     from cuzk.groth16.alpha_beta import alpha_beta_of
     from cuzk.groth16.convert import convert
 
+    out = target.out
     if format_ == "vk":
-        formats.save_vk(out, key, overwrite=force)
-    elif format_ == "vkey":
+        formats.save_vk(out, key, overwrite=target.force)
+        return
+    if format_ == "vkey":
         formats.save_vkey(out, key.verifying_key(), alpha_beta_of(key.curve))
-    elif format_ == "params":
-        note_conversion(key, "monomial")
-        made = convert(key, device, h_form="monomial")
-        formats.save_params(out, made, any_roots=any_roots, overwrite=force)
+        return
+    if format_ == "params":
+        note_conversion(key, "monomial", progress)
+        with progress.step("convert"):
+            made = convert(key, device, h_form="monomial")
+        with progress.step("write"):
+            formats.save_params(out, made, any_roots=target.any_roots, overwrite=target.force)
         if made.root_convention != "bellman" or made.is_renumbered:
-            note(f"{out}: for cuzk alone; read it with --file-roots snarkjs")
-    else:
-        note_conversion(key, "odd_lagrange")
+            progress.remark(f"{out}: for cuzk alone; read it with --file-roots snarkjs")
+        return
+    note_conversion(key, "odd_lagrange", progress)
+    with progress.step("convert"):
         made = convert(key, device, h_form="odd_lagrange", root_convention="snarkjs")
-        ceremony = None
-        if formats.detect(source) == "zkey" and made.h_query is key.h_query:
-            ceremony = formats.read_ceremony(source)
-        else:
-            note(f"{out}: lists no contributions; keep {source} if others must check how the key was made")
-        formats.save_zkey(out, made, ceremony=ceremony, overwrite=force)
+    ceremony = None
+    if formats.detect(target.source) == "zkey" and made.h_query is key.h_query:
+        ceremony = formats.read_ceremony(target.source)
+    else:
+        progress.remark(
+            f"{out}: lists no contributions; keep {target.source} if others must check how the key was made"
+        )
+    with progress.step("write"):
+        formats.save_zkey(out, made, ceremony=ceremony, overwrite=target.force)

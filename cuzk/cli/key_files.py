@@ -9,26 +9,48 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cuzk.cli.checked_keys import recall
-from cuzk.cli.output import note
-from cuzk.errors import InputError, NotInSubgroupError
+from cuzk.errors import InputError
 
 if TYPE_CHECKING:
     from cuzk.cli.key_circuit import KeyCircuit
+    from cuzk.cli.late import LateProgress
     from cuzk.device import Device
     from cuzk.keys import ProvingKey
 
 
 __all__ = [
+    "CHECK_STEPS",
+    "REWRITE_STEPS",
     "CircuitOption",
     "FileRootsOption",
     "ForceOption",
     "KeyArgument",
     "check_word",
+    "expect_checks",
     "note_conversion",
     "read_checked",
 ]
 
 _MANY_PRODUCTS = 20_000  # some seconds on one core
+#: A point's check for the subgroup, in checks that it is on the curve.
+_SUBGROUP = 60.0
+
+_POINT_STEPS = (("curve", "points on the curve"), ("subgroup", "points in the subgroup"))
+#: Steps of `cuzk key check`, and of the commands that write a key in another form.
+CHECK_STEPS = (
+    ("digest", "hash of the file"),
+    ("read", "read and check the key"),
+    ("circuit", "compare the circuit"),
+    *_POINT_STEPS,
+    ("digest_again", "hash of the file once more"),
+)
+REWRITE_STEPS = (
+    ("read", "read and check the key"),
+    *_POINT_STEPS,
+    ("circuit", "compare and add the circuit"),
+    ("convert", "convert the key"),
+    ("write", "write the file"),
+)
 
 KeyArgument = Annotated[
     Path, typer.Argument(metavar="KEY", help="Proving key: .zkey, .params (with --circuit) or cuzk key.")
@@ -66,16 +88,24 @@ def check_word(word: str | None, allowed: Sequence[str], option: str) -> None:
         )  # fmt: skip
 
 
-def note_conversion(key: ProvingKey, h_form: str | None) -> None:
+def note_conversion(key: ProvingKey, h_form: str | None, progress: LateProgress) -> None:
     """Say how long a change of the H form takes, where that is long enough to wonder."""
     products = key.domain_size * (key.log_domain + 1) // 2
     if h_form not in (None, key.h_form) and products > _MANY_PRODUCTS:
-        note(
+        progress.remark(
             f"changing the H bases to {h_form} form: {products:,} scalar multiplications in G1, once per key"
         )
 
 
-def read_checked(key: Path, circuit: KeyCircuit | None, file_roots: str, device: Device) -> ProvingKey:
+def expect_checks(progress: LateProgress, key: ProvingKey) -> None:
+    """Say how much work the checks of all points are: it grows with the bytes of each group."""
+    total = float(sum(points.nbytes for _, _, points in key.points()))
+    progress.expect({"curve": total, "subgroup": _SUBGROUP * total})
+
+
+def read_checked(
+    key: Path, circuit: KeyCircuit | None, file_roots: str, device: Device, progress: LateProgress
+) -> ProvingKey:
     """Read a key of any kind for writing it in another form.
 
     A key that was not made here has every point checked, also for the subgroup, unless `cuzk key check` did so
@@ -85,21 +115,23 @@ def read_checked(key: Path, circuit: KeyCircuit | None, file_roots: str, device:
     Raises:
         InputError: The key fails a check, or is a .params without its circuit.
     """
-    from cuzk.cli.loading import curve_checker, load_proving_key, subgroup_checker
+    from cuzk.cli.loading import check_every_point, load_proving_key
     from cuzk.formats import detect, load_params
     from cuzk.formats.container import naming_file
 
-    kind = detect(key)
-    if kind == "params" and circuit is not None:
-        loaded = load_params(key, circuit.matrices, root_convention=file_roots)  # type: ignore[arg-type]
-    else:
-        loaded = load_proving_key(key, device, quiet=True, check_curve=False)
-    if kind != "cuzk_key" and recall(key) is None:
+    with progress.step("read"):
+        kind = detect(key)
+        if kind == "params" and circuit is not None:
+            loaded = load_params(key, circuit.matrices, root_convention=file_roots)  # type: ignore[arg-type]
+        else:
+            loaded = load_proving_key(key, device, quiet=True, check_curve=False)
+        is_checked = kind == "cuzk_key" or recall(key) is not None
+    if not is_checked:
+        expect_checks(progress, loaded)
         with naming_file(key):
-            loaded.check_points(curve_checker(device))
-            loaded.check_points(subgroup_checker(device), NotInSubgroupError)
-        note(f"{key}: all points are on the curve and in the subgroup")
+            check_every_point(loaded.points, device, progress)
+        progress.remark(f"{key}: all points are on the curve and in the subgroup")
     if circuit is None:
         return loaded
-    with naming_file(circuit.path or key):
+    with progress.step("circuit"), naming_file(circuit.path or key):
         return circuit.complete(loaded)

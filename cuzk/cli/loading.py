@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +11,17 @@ from cuzk.cli.output import note
 from cuzk.errors import CurveMismatchError
 
 if TYPE_CHECKING:
+    from cuzk.cli.late import LateProgress
     from cuzk.curves import Curve, GroupSpec
     from cuzk.device import Device
     from cuzk.formats.deferred import Deferred
+    from cuzk.key_checks import NamedPoints
     from cuzk.keys import ProvingKey
     from cuzk.relation import R1CS
     from cuzk.telemetry import Recorder
 
 __all__ = [
+    "check_every_point",
     "curve_checker",
     "load_kernels",
     "load_proving_key",
@@ -28,20 +31,76 @@ __all__ = [
 ]
 
 _Checker = Callable[["GroupSpec", Any], int | None]
+#: Points that are checked at a time: some seconds on one core.
+_POINTS_AT_A_TIME = 1 << 18
 
 
-def curve_checker(device: Device) -> _Checker:
-    """A bulk check that points are on their curve, for ``key.check_points``."""
+def curve_checker(device: Device, on_points: Callable[[int], object] = lambda _: None) -> _Checker:
+    """A bulk check that points are on their curve, for ``key.check_points``; see subgroup_checker."""
     from cuzk.ops.points import first_off_curve
 
-    return lambda group, points: first_off_curve(device, group, device.upload(points))
+    return _by_parts(lambda group, points: first_off_curve(device, group, device.upload(points)), on_points)
 
 
-def subgroup_checker(device: Device) -> _Checker:
-    """A bulk check that points on the curve lie in the group of order r."""
+def subgroup_checker(device: Device, on_points: Callable[[int], object] = lambda _: None) -> _Checker:
+    """A bulk check that points on the curve lie in the group of order r.
+
+    Args:
+        device: Where they are checked.
+        on_points: Called with the bytes of points that have passed, each time some have.
+    """
     from cuzk.ops.points import first_outside_subgroup
 
-    return lambda group, points: first_outside_subgroup(device, group, device.upload(points))
+    return _by_parts(
+        lambda group, points: first_outside_subgroup(device, group, device.upload(points)), on_points
+    )
+
+
+def _by_parts(checker: _Checker, on_points: Callable[[int], object]) -> _Checker:
+    """The same check, of some points at a time."""
+
+    def check(group: GroupSpec, points: Any) -> int | None:
+        for first in range(0, len(points), _POINTS_AT_A_TIME):
+            part = points[first : first + _POINTS_AT_A_TIME]
+            bad = checker(group, part)
+            if bad is not None:
+                return first + bad
+            on_points(part.nbytes)
+        return None
+
+    return check
+
+
+def check_every_point(
+    parts: Callable[[], Iterator[NamedPoints]], device: Device, progress: LateProgress
+) -> None:
+    """Check points of a key or of powers of tau in full: on the curve (step "curve"), in the subgroup ("subgroup").
+
+    Args:
+        parts: Name, group and array of every part, each time it is called.
+        device: Where they are checked.
+        progress: Has both steps.
+
+    Raises:
+        NotOnCurveError, NotInSubgroupError: A point is not; the error has its place.
+    """
+    from cuzk.errors import NotInSubgroupError, NotOnCurveError
+    from cuzk.key_checks import check_points
+
+    total = sum(points.nbytes for _, _, points in parts())
+    for step, checker, error in (
+        ("curve", curve_checker, NotOnCurveError),
+        ("subgroup", subgroup_checker, NotInSubgroupError),
+    ):
+        done = 0
+
+        def count(num_bytes: int) -> None:
+            nonlocal done
+            done += num_bytes
+            advance(done / total)
+
+        with progress.step(step) as advance:
+            check_points(parts(), checker(device, count), error)
 
 
 def load_kernels(device: Device, curve: Curve, recorder: Recorder) -> None:

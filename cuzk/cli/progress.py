@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Self
 
 import typer
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PROVE_STEPS",
+    "PTAU_STEPS",
     "SETUP_STEPS",
     "CountersOption",
     "EventsOption",
@@ -74,11 +75,28 @@ PROVE_STEPS: tuple[_Step, ...] = (
     ("self_check", "verify the proof"),
 )
 SETUP_STEPS: tuple[_Step, ...] = (
+    ("circuit_load", "read the circuit"),
     ("kernel_build", "load the kernels"),
     ("tau_columns", "columns of the matrices"),
     ("points_single", "tables and single points"),
     ("points_a", "points of the A query"),
     ("points_l", "points of the L query"),
+    ("points_b_g1", "points of the B query in G1"),
+    ("points_b_g2", "points of the B query in G2"),
+    ("points_h", "points of the H query"),
+    ("key_write", "write the keys"),
+)
+
+#: The same of ``cuzk setup --ptau``.
+PTAU_STEPS: tuple[_Step, ...] = (
+    ("circuit_load", "read the circuit"),
+    ("kernel_build", "load the kernels"),
+    ("powers_load", "read the powers of tau"),
+    ("powers_check", "check every point of the powers"),
+    ("powers_lagrange", "powers to Lagrange points"),
+    ("points_single", "single points"),
+    ("points_l", "points of the L query"),
+    ("points_a", "points of the A query"),
     ("points_b_g1", "points of the B query in G1"),
     ("points_b_g2", "points of the B query in G2"),
     ("points_h", "points of the H query"),
@@ -118,14 +136,21 @@ class Progress:
         self._last_line_ns = 0
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
+        self._is_open = False
 
-    def __enter__(self) -> Progress:
-        if not self._quiet and sys.stderr.isatty():
+    def __enter__(self) -> Self:
+        if not self._quiet:
+            self._open()
+        return self
+
+    def _open(self) -> None:
+        """From now on something is shown."""
+        if sys.stderr.isatty():
             self._open_bar()
-        elif not self._quiet:
+        else:
             note(self.title)
             self._last_line_ns = self._clock()
-        return self
+        self._is_open = True
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -227,18 +252,25 @@ class Progress:
 
     def receive(self, event: Event) -> None:
         """Take a finished phase; one that is no coming step changes nothing."""
-        if self._quiet or event.failed:
+        if not event.failed:
+            self.ended(event.phase, event.duration_ns / 1e9)
+
+    def ended(self, phase: str, seconds: float) -> None:
+        """Take the end of a phase, and how long it took."""
+        if self._quiet:
             return
         if self._remaining is not None:
-            self._remaining.finish(event.phase, event.duration_ns / 1e9)
-        at = self._index(event.phase)
+            self._remaining.finish(phase, seconds)
+        at = self._index(phase)
         if at is not None:
             self._next = at + 1
             self._update()
             if self._bar is None:
-                self._line(f"{self._steps[at][1]}: {event.duration_ns / 1e9:.2f} s")
+                self._line(f"{self._steps[at][1]}: {seconds:.2f} s")
 
     def _line(self, text: str) -> None:
+        if not self._is_open:
+            return
         self._last_line_ns = self._clock()
         left = self.left()
         note(f"  {text}" + (f" ({left})" if left else ""))

@@ -114,9 +114,9 @@ def setup(
     note(_SINGLE_PARTY if ptau is None else _SECOND_PHASE)
     start = time.perf_counter()
     with ExitStack() as stack:
-        progress, recorder = _telemetry(stack, circuit, events, quiet=quiet or as_json)
-        found = _read(circuit, built_in and not matrices and ptau is None, progress, recorder)
+        progress, recorder = _telemetry(stack, circuit, ptau, events, quiet=quiet or as_json)
         stack.enter_context(progress)
+        found = _read(circuit, built_in and not matrices and ptau is None, progress, recorder)
         where = open_device(device, progress.kernel_build)
         run = SetupRun(
             found, circuit, where, _waste(found.curve, insecure_seed), roots, progress, recorder,
@@ -131,13 +131,14 @@ def setup(
 
 
 def _telemetry(
-    stack: ExitStack, circuit: str, events: Path | None, *, quiet: bool
+    stack: ExitStack, circuit: str, ptau: Path | None, events: Path | None, *, quiet: bool
 ) -> tuple[Progress, Recorder]:
     """What shows progress, and what records phases; the file of events is closed with the stack."""
-    from cuzk.cli.progress import SETUP_STEPS, Progress
+    from cuzk.cli.progress import PTAU_STEPS, SETUP_STEPS, Progress
     from cuzk.telemetry import EventSink, JsonlWriter, Recorder
 
-    progress = Progress(f"set-up of {Path(circuit).name}", SETUP_STEPS, quiet=quiet)
+    steps = SETUP_STEPS if ptau is None else PTAU_STEPS
+    progress = Progress(f"set-up of {Path(circuit).name}", steps, quiet=quiet)
     sinks: list[EventSink] = [progress]
     if events is not None:
         sinks.append(stack.enter_context(JsonlWriter(events)))
@@ -147,7 +148,7 @@ def _telemetry(
 def _read(circuit: str, compiled: bool, progress: Progress, recorder: Recorder) -> R1CS | CompiledCircuit:
     with recorder.phase("circuit_load"):
         found = load_compiled(circuit) if compiled else load_circuit(circuit)
-    progress.title = f"set-up of {circuit_rows(found)} constraints over {found.curve.name}"
+    progress.say(f"{circuit_rows(found)} constraints over {found.curve.name}")
     return found
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from cuzk.groth16 import ToxicWaste
     from cuzk.keys import ProvingKey, VerifyingKey
     from cuzk.pieces import CompiledCircuit
+    from cuzk.powers_of_tau import PowersOfTau
     from cuzk.relation import R1CS
     from cuzk.telemetry import Recorder
 
@@ -63,8 +64,7 @@ class SetupRun:
             return self._streamed(self.circuit)
         if ptau is not None:
             delta = None if self.waste is None else self.waste.delta
-            with self.recorder.phase("setup"):
-                made = _from_powers(self.circuit, ptau, self.device, delta, self.roots)
+            made = self._from_powers(self.circuit, ptau, delta)
         else:
             made = setup(
                 self.circuit, self.device, toxic_waste=self.waste, root_convention=self.roots,
@@ -73,6 +73,43 @@ class SetupRun:
         with self.recorder.phase("key_write"):
             self._write(made)
         return made
+
+    def _from_powers(self, r1cs: R1CS, ptau: Path, delta: int | None) -> ProvingKey:
+        """The key from a file of the first phase, every point of which is checked."""
+        from cuzk.cli.loading import require_curve
+        from cuzk.formats import load_ptau
+        from cuzk.groth16.phase2 import setup_from_powers
+        from cuzk.groth16.work import num_workers, powers_work
+
+        with self.recorder.phase("setup"):
+            with self.recorder.phase("powers_load"):
+                powers = load_ptau(ptau, r1cs.domain_log2, root_convention=self.roots)
+            require_curve(powers.curve, r1cs.curve, ptau, "file with powers of tau")
+            if self.progress.is_shown:
+                self.progress.expect(powers_work(r1cs, powers, num_workers(self.device)))
+            with self.recorder.phase("powers_check"):
+                self._check_powers(powers, ptau)
+            return setup_from_powers(
+                r1cs, powers, self.device, delta=delta, root_convention=self.roots, recorder=self.recorder
+            )
+
+    def _check_powers(self, powers: PowersOfTau, ptau: Path) -> None:
+        """Every point on the curve, which is quick, and in the subgroup, which is not."""
+        from cuzk.cli.loading import curve_checker, subgroup_checker
+        from cuzk.errors import NotInSubgroupError, NotOnCurveError
+        from cuzk.formats.container import naming_file
+        from cuzk.key_checks import check_points
+
+        total, done = sum(points.nbytes for _, _, points in powers.points()), 0
+
+        def count(num_bytes: int) -> None:
+            nonlocal done
+            done += num_bytes
+            self.recorder.advance(done / total)
+
+        with naming_file(ptau):
+            check_points(powers.points(), curve_checker(self.device), NotOnCurveError)
+            check_points(powers.points(), subgroup_checker(self.device, count), NotInSubgroupError)
 
     def _check_room(self) -> None:
         """Say what the set-up takes; refuse one that takes more than there is."""
@@ -129,19 +166,3 @@ def _vkey_bytes(vkey: VerifyingKey) -> bytes:
     from cuzk.groth16.alpha_beta import alpha_beta_of
 
     return dump_json(vkey_to_json(vkey, alpha_beta_of(vkey.curve)))
-
-
-def _from_powers(r1cs: R1CS, ptau: Path, device: Device, delta: int | None, roots: str) -> ProvingKey:
-    from cuzk.cli.loading import curve_checker, require_curve, subgroup_checker
-    from cuzk.errors import NotInSubgroupError, NotOnCurveError
-    from cuzk.formats import load_ptau
-    from cuzk.formats.container import naming_file
-    from cuzk.groth16.phase2 import setup_from_powers
-    from cuzk.key_checks import check_points
-
-    powers = load_ptau(ptau, r1cs.domain_log2, root_convention=roots)  # type: ignore[arg-type]
-    require_curve(powers.curve, r1cs.curve, ptau, "file with powers of tau")
-    with naming_file(ptau):
-        check_points(powers.points(), curve_checker(device), NotOnCurveError)
-        check_points(powers.points(), subgroup_checker(device), NotInSubgroupError)
-    return setup_from_powers(r1cs, powers, device, delta=delta, root_convention=roots)  # type: ignore[arg-type]

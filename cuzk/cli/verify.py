@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from cuzk.cli.help_text import epilog
+from cuzk.cli.late import LateProgress
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import print_json
 from cuzk.cli.paths import check_inputs
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from cuzk.curves import Curve
     from cuzk.groth16 import PreparedVerifyingKey, Verdict
     from cuzk.proof import Proof
+    from cuzk.verifying_key import VerifyingKey
 
 __all__ = ["EXAMPLES", "verify"]
 
@@ -31,6 +34,7 @@ EXAMPLES = epilog(
 )
 
 _NO = 1
+_STEPS = (("read", "read the key and what is to be checked"), ("check", "check the pairing equations"))
 
 
 class _Claim(NamedTuple):
@@ -85,7 +89,9 @@ def verify(
     claims = _claims(public or [], proof or [], batch)
     for claim in claims:
         claim.check()
-    verdicts = _verdicts(vkey, claims, strict=strict)
+    of_many = "1 proof" if len(claims) == 1 else f"{len(claims)} proofs"
+    with LateProgress(f"check of {of_many}", _STEPS, quiet=as_json) as progress:
+        verdicts = _verdicts(vkey, claims, progress, strict=strict)
     if len(claims) == 1 and batch is None:
         _print_one(verdicts[0], as_json)
     else:
@@ -175,17 +181,34 @@ def _print_all(claims: list[_Claim], verdicts: list[Verdict], as_json: bool) -> 
     print(f"{summary}.")
 
 
-def _verdicts(vkey_path: Path, claims: list[_Claim], *, strict: bool) -> list[Verdict]:
-    from cuzk.formats import load_public, load_verifying_key
+def _verdicts(
+    vkey_path: Path, claims: list[_Claim], progress: LateProgress, *, strict: bool
+) -> list[Verdict]:
+    from cuzk.formats import load_verifying_key
     from cuzk.formats.container import naming_file
-    from cuzk.groth16 import PreparedVerifyingKey, Verdict
+    from cuzk.groth16 import PreparedVerifyingKey
 
-    vkey = load_verifying_key(vkey_path, strict=strict)
-    with naming_file(vkey_path):
-        prepared = PreparedVerifyingKey(vkey)
+    with progress.step("read") as advance:
+        vkey = load_verifying_key(vkey_path, strict=strict)
+        with naming_file(vkey_path):
+            prepared = PreparedVerifyingKey(vkey)
+        verdicts, statements, proofs = _read(vkey_path, vkey, claims, advance)
+    with progress.step("check") as advance:
+        found = iter(_check(prepared, statements, proofs, advance))
+    return [next(found) if verdict is None else verdict for verdict in verdicts]
+
+
+def _read(
+    vkey_path: Path, vkey: VerifyingKey, claims: list[_Claim], advance: Callable[[float], None]
+) -> tuple[list[Verdict | None], list[list[int]], list[Proof]]:
+    """What is known of each proof from reading alone, and of those of which nothing is, inputs and proofs."""
+    from cuzk.formats import load_public
+    from cuzk.groth16 import Verdict
+
     verdicts: list[Verdict | None] = []
     statements, proofs = [], []
-    for claim in claims:
+    for i, claim in enumerate(claims):
+        advance(i / len(claims))
         public = load_public(claim.public, vkey.curve)
         if len(public) != vkey.num_public:
             raise ShapeError(
@@ -202,17 +225,25 @@ def _verdicts(vkey_path: Path, claims: list[_Claim], *, strict: bool) -> list[Ve
         verdicts.append(None)
         statements.append(public)
         proofs.append(proof)
-    found = iter(_check(prepared, statements, proofs))
-    return [next(found) if verdict is None else verdict for verdict in verdicts]
+    return verdicts, statements, proofs
 
 
-def _check(prepared: PreparedVerifyingKey, statements: list[list[int]], proofs: list[Proof]) -> list[Verdict]:
+def _check(
+    prepared: PreparedVerifyingKey,
+    statements: list[list[int]],
+    proofs: list[Proof],
+    advance: Callable[[float], None],
+) -> list[Verdict]:
     """The verdict on each proof; together first, for that is the usual case and cheap."""
     if len(proofs) > 1:
         together = prepared.verify_batch(statements, proofs)
         if together:
             return [together] * len(proofs)
-    return [prepared.verify(*pair) for pair in zip(statements, proofs, strict=True)]
+    verdicts = []
+    for i, pair in enumerate(zip(statements, proofs, strict=True)):
+        advance(i / len(proofs))
+        verdicts.append(prepared.verify(*pair))
+    return verdicts
 
 
 def _load_proof(path: Path, curve: Curve) -> Proof:

@@ -10,21 +10,27 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cuzk.csr import IntArray
+from cuzk.csr import CsrMatrix, IntArray
 from cuzk.curves import Curve, GroupSpec
 from cuzk.device.base import Device
 from cuzk.keys import HForm, ProvingKey
-from cuzk.limbs import U64Array
+from cuzk.limbs import U64Array, fr_to_ints
 from cuzk.pieces import CompiledCircuit, Opcode
+from cuzk.powers_of_tau import PowersOfTau
 from cuzk.relation import R1CS, domain_log2
 from cuzk.witness import Witness
 
-__all__ = ["num_workers", "prove_work", "setup_work"]
+__all__ = ["num_workers", "powers_work", "prove_work", "setup_work"]
 
 # Multiplications of the group's coordinates for one addition, in units of one product in Fp.
 _MADD = {"g1": 11.0, "g2": 25.0}
 #: Units an entry of a table of multiples, without its addition, in units of one product in Fp.
 _NORMALISED = {"g1": 16.0, "g2": 36.0}
+#: A point times a number of any size by halves, and checked for the subgroup and the curve, in units of one product
+#: in Fp. A point times a number as column_terms does it takes twice as much as by halves.
+_SCALED = {"g1": 1300.0, "g2": 3000.0}
+_IN_SUBGROUP = {"g1": 1000.0, "g2": 2600.0}
+_ON_CURVE = {"g1": 5.0, "g2": 13.0}
 #: Units a matrix entry: a product, and a value from anywhere in memory; in set-up its transposition besides, which
 #: one thread does.
 _ENTRY, _TRANSPOSED = 4.0, 5.0
@@ -108,6 +114,52 @@ def setup_work(circuit: R1CS | CompiledCircuit, workers: int = 1) -> dict[str, f
         "points_h": n * g1,
         "key_write": _key_bytes(variables, n, curve, written) * _WRITTEN * workers,
     }
+
+
+def powers_work(r1cs: R1CS, powers: PowersOfTau, workers: int = 1) -> dict[str, float]:
+    """Phase -> units, in the order of a set-up from powers of tau that are read.
+
+    Args:
+        r1cs: The circuit.
+        powers: As they are in the file: in Lagrange form they need no transform.
+        workers: num_workers of the device.
+    """
+    curve, n, variables = r1cs.curve, 1 << powers.log_n, r1cs.num_variables
+    g1, g2, product = curve.g1, curve.g2, _product(curve)
+    scaled = {name: units * product for name, units in _SCALED.items()}
+    a, b, c = (
+        (matrix.nnz * 2 * _MADD["g1"] * product + 2 * scaled["g1"] * _num_scaled(matrix), matrix)
+        for matrix in r1cs.with_binding_rows()
+    )
+    in_g2 = b[1].nnz * 2 * _MADD["g2"] * product + 2 * scaled["g2"] * _num_scaled(b[1])
+    counts = {
+        group: sum(p.nbytes for _, g, p in powers.points() if g is group) // group.affine_bytes
+        for group in (g1, g2)
+    }
+    check = sum(
+        count * (_ON_CURVE[group.name] + (_IN_SUBGROUP[group.name] if group.cofactor > 1 else 0.0)) * product
+        for group, count in counts.items()
+    )
+    transform = 0.0 if powers.is_lagrange else n * (0.45 * (powers.log_n - 1) + 1)
+    nnz = sum(matrix.nnz for matrix in r1cs.matrices.values())
+    return {
+        "powers_check": check,
+        "powers_lagrange": transform * (3 * scaled["g1"] + scaled["g2"]),
+        "points_single": scaled["g1"] + scaled["g2"],
+        "points_l": a[0] + b[0] + c[0] + (variables - r1cs.num_public) * scaled["g1"],
+        "points_a": a[0],
+        "points_b_g1": b[0],
+        "points_b_g2": in_g2,
+        "points_h": n * scaled["g1"] * (1 if powers.is_lagrange else 2),
+        "key_write": _key_bytes(variables, n, curve, nnz) * _WRITTEN * workers,
+    }
+
+
+def _num_scaled(matrix: CsrMatrix) -> int:
+    """Entries of a matrix that are neither 1 nor -1."""
+    values = fr_to_ints(matrix.curve, matrix.dictionary)
+    other = np.array([value not in (1, matrix.curve.r - 1) for value in values], dtype=bool)
+    return int(other[matrix.coeff].sum()) if len(values) else 0
 
 
 def prove_work(

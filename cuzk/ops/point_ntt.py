@@ -8,6 +8,7 @@ reversal. The places change on the host, which costs little beside n/2 scalar mu
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 
@@ -23,9 +24,17 @@ __all__ = ["point_ntt", "scale_by_powers"]
 
 # Opcodes of the kernel point_op (cuzk/kernels/point_ops.cuh).
 _MIXED_ADD, _NEGATE, _FROM_AFFINE = 1, 4, 6
+#: Points that scale_by_powers works on at a time: some ten seconds on one core.
+_AT_A_TIME = 1 << 18
 
 
-def point_ntt(device: Device, group: GroupSpec, points: U64Array, root: int) -> U64Array:
+def point_ntt(
+    device: Device,
+    group: GroupSpec,
+    points: U64Array,
+    root: int,
+    on_share: Callable[[float], object] = lambda _: None,
+) -> U64Array:
     """B_k = sum over j of root^(j k) * points[j].
 
     Args:
@@ -34,6 +43,7 @@ def point_ntt(device: Device, group: GroupSpec, points: U64Array, root: int) -> 
         points: On the host. Shape (n, *affine_shape) uint64, n a power of two. Order: natural.
             Form: affine, Montgomery, < p, of order r (see mul_by_factors); infinity is allowed.
         root: A primitive n-th root of unity in Fr, standard form.
+        on_share: Called after each pass with the share of the passes that are done.
 
     Returns:
         Shape and form as points. Order: natural.
@@ -55,6 +65,7 @@ def point_ntt(device: Device, group: GroupSpec, points: U64Array, root: int) -> 
     while step < n:
         x = _pass(device, group, x, step, pow(root, step, r))
         step *= 2
+        on_share((step.bit_length() - 1) / (n.bit_length() - 1))
     return x
 
 
@@ -96,7 +107,14 @@ def _butterfly(device: Device, group: GroupSpec, a: Array, b: Array) -> tuple[Ar
     return total, normalize(device, group, result)
 
 
-def scale_by_powers(device: Device, group: GroupSpec, points: U64Array, base: int, first: int) -> U64Array:
+def scale_by_powers(
+    device: Device,
+    group: GroupSpec,
+    points: U64Array,
+    base: int,
+    first: int,
+    on_share: Callable[[float], object] = lambda _: None,
+) -> U64Array:
     """Multiply point i by first * base^i.
 
     Args:
@@ -105,6 +123,7 @@ def scale_by_powers(device: Device, group: GroupSpec, points: U64Array, base: in
         points: On the host. Shape (n, *affine_shape) uint64. Form: affine, Montgomery, < p, of order r.
         base: Ratio of the factors, taken mod r.
         first: Factor of points[0], taken mod r.
+        on_share: Called with the share of the points that are done.
 
     Returns:
         Shape and form as points.
@@ -112,10 +131,14 @@ def scale_by_powers(device: Device, group: GroupSpec, points: U64Array, base: in
     Cost: n scalar multiplications.
     Checked by: tests/kernels/test_point_ntt.py.
     """
-    if len(points) == 0:
-        return points
-    factors = _powers(group, base, len(points), first)
-    return np.asarray(device.download(mul_by_factors(device, group, device.upload(points), factors)))
+    out = np.empty_like(points)
+    for start in range(0, len(points), _AT_A_TIME):
+        part = points[start : start + _AT_A_TIME]
+        factors = _powers(group, base, len(part), first * pow(base, start, group.curve.r))
+        scaled = mul_by_factors(device, group, device.upload(part), factors)
+        out[start : start + len(part)] = device.download(scaled)
+        on_share((start + len(part)) / len(points))
+    return out
 
 
 def _powers(group: GroupSpec, base: int, count: int, first: int) -> list[int]:

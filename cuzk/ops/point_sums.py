@@ -5,6 +5,8 @@ Used once per key, where only the points of a ceremony are at hand and not their
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from cuzk.csr import CsrMatrix, IntArray
@@ -103,7 +105,11 @@ def segment_sums(
 
 
 def column_terms(
-    device: Device, group: GroupSpec, basis: U64Array, matrix: CsrMatrix
+    device: Device,
+    group: GroupSpec,
+    basis: U64Array,
+    matrix: CsrMatrix,
+    on_share: Callable[[float], object] = lambda _: None,
 ) -> tuple[U64Array, IntArray]:
     """The terms M[row, column] * basis[row], for segment_sums to add up by column.
 
@@ -113,6 +119,7 @@ def column_terms(
         basis: One point per row. Shape (at least num_rows, *affine_shape) uint64.
             Form: affine, Montgomery, < p.
         matrix: M.
+        on_share: Called with the share of the scalar multiplications that are done.
 
     Returns:
         The terms, ordered by column, Shape (nnz, *affine_shape), and the column of each, Shape (nnz,) int64.
@@ -135,4 +142,5 @@ def column_terms(
         scalars = device.upload(np.ascontiguousarray(matrix.dictionary[by_column.coeff[part]]))
         scaled = scalar_mul(device, group, device.upload(np.ascontiguousarray(terms[part])), scalars)
         terms[part] = device.download(scaled)
+        on_share((start + len(part)) / len(places))
     return terms, columns

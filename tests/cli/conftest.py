@@ -21,3 +21,9 @@ def checked_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
     folder = tmp_path_factory.mktemp("cache") / "checked_keys"
     monkeypatch.setattr("cuzk.cli.checked_keys.folder", lambda: folder)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def no_late_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands that are mostly quick say nothing of their steps, however busy the machine is."""
+    monkeypatch.setattr("cuzk.cli.late._AFTER_S", 1e6)

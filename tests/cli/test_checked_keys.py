@@ -168,7 +168,7 @@ def test_a_file_that_changes_meanwhile_is_refused(key: Path, monkeypatch: pytest
         key.write_bytes(key.read_bytes())
         spoil(key)
 
-    monkeypatch.setattr("cuzk.cli.key._check_every_point", change)
+    monkeypatch.setattr("cuzk.cli.loading.check_every_point", change)
     assert_refused(check(key), 2, "changed while it was checked")
     with pytest.raises(InputError):
         module.remember(key, "0" * 64, 1)

@@ -11,12 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from cuzk.cli.progress import PROVE_STEPS, SETUP_STEPS, Progress, left_words
+from cuzk.cli.progress import PROVE_STEPS, PTAU_STEPS, SETUP_STEPS, Progress, left_words
 from cuzk.curves import get_curve
+from cuzk.formats import load_ptau
 from cuzk.groth16 import Prover, ToxicWaste, setup
-from cuzk.groth16.work import prove_work, setup_work
-from cuzk.telemetry import PHASES, Recorder
+from cuzk.groth16.phase2 import setup_from_powers
+from cuzk.groth16.work import powers_work, prove_work, setup_work
+from cuzk.telemetry import PHASES, Event, Recorder
 from tests.cli.support import circuit, cuzk, prove
+from tests.formats.ptau_builder import Secrets, ptau_bytes
 from tests.prover.support import device
 from tests.workloads import mixed_circuit
 
@@ -115,7 +118,17 @@ def test_every_step_of_the_commands_is_reached(tmp_path: Path) -> None:
     files = circuit("bn128")
     done = prove(files, tmp_path, "--device", "cpu")
     made = cuzk("setup", files.r1cs, "--key", tmp_path / "k", "--vkey", tmp_path / "v", "--device", "cpu")
-    for run, steps in ((done, PROVE_STEPS), (made, SETUP_STEPS)):
+    (tmp_path / "ptau").write_bytes(ptau_bytes(get_curve("bn254"), 6, Secrets(12345, 67, 89), prepared=False))
+    words: list[str | Path] = [
+        "--key",
+        tmp_path / "k2",
+        "--vkey",
+        tmp_path / "v2",
+        "--ptau",
+        tmp_path / "ptau",
+    ]
+    from_powers = cuzk("setup", files.r1cs, *words, "--device", "cpu")
+    for run, steps in ((done, PROVE_STEPS), (made, SETUP_STEPS), (from_powers, PTAU_STEPS)):
         shown = re.findall(r"^  ([^:(]+): \d+\.\d\d s", run.err, re.MULTILINE)
         assert shown == [words for phase, words in steps if phase != "kernel_build"]  # that is for GPUs
 
@@ -132,10 +145,68 @@ def test_the_model_names_the_phases_that_run() -> None:
     written = {"key_write"}  # by the command
     assert set(setup_work(r1cs)) - written <= ran
     assert set(prove_work(key, witness)) <= ran
-    assert {phase for phase, _ in SETUP_STEPS} == {"kernel_build", *setup_work(r1cs)}
+    assert {phase for phase, _ in SETUP_STEPS} == {"circuit_load", "kernel_build", *setup_work(r1cs)}
     assert {phase for phase, _ in PROVE_STEPS} == {
         "witness_load", "kernel_build", "key_load", *prove_work(key, witness)
     }  # fmt: skip
     assert {phase for phase, _ in (*SETUP_STEPS, *PROVE_STEPS)} <= set(PHASES)
     assert all(units > 0 for work in (setup_work(r1cs), prove_work(key, witness)) for units in work.values())
     assert prove_work(key, witness, self_check=False)["self_check"] == 0
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_a_set_up_from_powers_of_tau_says_how_far_it_is(tmp_path: Path, prepared: bool) -> None:
+    """Every phase of the model runs, each of many points says its share, and all shares rise to 1."""
+    r1cs, _ = mixed_circuit("bls12_381", 60)
+    file = tmp_path / "ptau"
+    file.write_bytes(ptau_bytes(r1cs.curve, r1cs.domain_log2, Secrets(12345, 67, 89), prepared=prepared))
+    powers = load_ptau(file, r1cs.domain_log2)
+    work = powers_work(r1cs, powers)
+    by_command = {"powers_check", "key_write"}
+    assert {phase for phase, _ in PTAU_STEPS} == {"circuit_load", "kernel_build", "powers_load", *work}
+    assert [phase for phase, units in work.items() if not units] == (["powers_lagrange"] if prepared else [])
+    told = _Shares()
+    recorder = Recorder([told])
+    setup_from_powers(r1cs, powers, device("cpu"), delta=7, recorder=recorder)
+    ran = {event.phase for event in recorder.events}
+    assert {phase for phase, units in work.items() if units} - by_command == ran
+    for phase in ran - {"points_single"}:
+        shares = told.shares[phase]
+        assert shares == sorted(shares), phase
+        assert shares[-1] == pytest.approx(1.0), phase
+    assert len(told.shares["points_l"]) >= 5
+
+
+def test_the_time_left_of_a_set_up_from_powers_is_about_right(tmp_path: Path) -> None:
+    """By processor time, of which the share of each large phase should be the model's within a factor."""
+    r1cs, _ = mixed_circuit("bls12_381", 250)
+    file = tmp_path / "ptau"
+    file.write_bytes(ptau_bytes(r1cs.curve, r1cs.domain_log2, Secrets(12345, 67, 89), prepared=False))
+    powers = load_ptau(file, r1cs.domain_log2)
+    recorder = Recorder()
+    setup_from_powers(r1cs, powers, device("cpu"), delta=7, recorder=recorder)
+    spent = {event.phase: event.cpu_ns for event in recorder.events}
+    model = {phase: units for phase, units in powers_work(r1cs, powers).items() if phase in spent}
+    large = {phase: units for phase, units in model.items() if units > 0.05 * sum(model.values())}
+    assert set(large) == {"powers_lagrange", "points_l", "points_a", "points_h"}
+    for phase, units in large.items():
+        of_model, of_time = units / sum(model.values()), spent[phase] / sum(spent.values())
+        assert 0.4 < of_time / of_model < 2.5, (phase, of_time, of_model)
+
+
+class _Shares:
+    """A sink that hears how far phases are."""
+
+    def __init__(self) -> None:
+        self.shares: dict[str, list[float]] = {}
+
+    def started(self, phase: str) -> None:
+        """A phase begins."""
+        self.shares[phase] = []
+
+    def advanced(self, phase: str, share: float) -> None:
+        """It has come so far."""
+        self.shares[phase].append(share)
+
+    def receive(self, event: Event) -> None:
+        """It has ended."""

@@ -59,7 +59,11 @@ def test_hash_is_its_definition(curve: str, count: int) -> None:
     assert (cs.num_inputs, cs.num_aux, cs.num_constraints) == (3, 5, count)
     r1cs = cs.r1cs()
     r1cs.validate()
-    assert circuit_hash(r1cs) == plain_hash(3, 5, rows, spec.r)
+    shares: list[float] = []
+    assert circuit_hash(r1cs, shares.append) == plain_hash(3, 5, rows, spec.r)
+    assert shares[-1] == 1.0
+    assert shares == sorted(shares)
+    assert any(0 < share < 1 for share in shares) is (count > 1 << 14), "how far it is, block by block"
 
 
 def test_recorded_rows_are_the_rows_written() -> None:
