@@ -25,7 +25,7 @@ from cuzk.engine.journal import Journal
 from cuzk.engine.pool import Launch
 from cuzk.engine.service import check_exposure, make_server, read_token
 from cuzk.engine.stages import Options
-from cuzk.engine.wire.listen import check_free
+from cuzk.engine.wire.listen import check_free, socket_lock
 from cuzk.engine.worker import WorkerConfig
 
 __all__ = ["configure_logging", "run_daemon", "worker_configs"]
@@ -63,7 +63,14 @@ class _Lines(logging.Formatter):
                 {"at": at, "level": record.levelname.lower(), "message": message, **facts}, default=str
             )
         tail = " ".join(f"{name}={value}" for name, value in facts.items() if value not in ("", None))
-        return f"{at} {record.levelname.lower():<7} {message} {tail}".rstrip()
+        return _printable(f"{at} {record.levelname.lower():<7} {message} {tail}".rstrip())
+
+
+def _printable(text: str) -> str:
+    """With escapes for what would end the line, or command a terminal: values come from clients."""
+    if text.isprintable():
+        return text
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)
 
 
 def configure_logging(level: str, as_json: bool) -> None:
@@ -122,12 +129,26 @@ async def run_daemon(
         if listen:
             check_exposure(listen, config)
             check_free(listen, where)
+    with contextlib.closing(socket_lock(config.listen)):
+        check_free(config.listen, "listen")  # until it was locked, others could take it
+        await _serve(config, workers, on_ready, launch, signals)
+
+
+async def _serve(
+    config: DaemonConfig,
+    workers: Sequence[WorkerConfig],
+    on_ready: Callable[[str, str], None],
+    launch: Launch | None,
+    signals: asyncio.Queue[int],
+) -> None:
+    """Serve on addresses that are free."""
     engine = Engine(config, workers, Journal(Path(config.state_folder)), launch=launch)
     server, port = make_server(engine, config)
     status = None
     try:
         if config.status_listen:
-            status = StatusServer(engine, config.status_listen, read_token(config.security))
+            token = read_token(config.security)
+            status = StatusServer(engine, config.status_listen, token, security=config.security)
         await engine.start()
         await server.start()
         host = (
@@ -135,7 +156,7 @@ async def run_daemon(
             if config.listen.startswith("unix:")
             else f"{config.listen.rpartition(':')[0]}:{port}"
         )
-        page = "" if status is None else f"http://{config.status_listen.rpartition(':')[0]}:{status.port}/"
+        page = "" if status is None else status.url
         _LOG.info("ready", extra={"facts": {"listen": host, "page": page, "pid": os.getpid()}})
         on_ready(host, page)
         await _until_stopped(engine, signals)
