@@ -13,7 +13,7 @@ from typing import Any
 import grpc
 
 from cuzk.engine.wire.address import check_address
-from cuzk.engine.wire.schema import SERVICES, message
+from cuzk.engine.wire.schema import SAID_BY_DAEMON, SERVICES, message
 from cuzk.errors import BusyError, EngineError, InputError
 
 __all__ = ["EngineClient"]
@@ -23,6 +23,12 @@ _METHODS = {method.name: (service, method) for service, methods in SERVICES.item
 
 class _RefusedError(InputError):
     """The daemon's own words, which say what to do."""
+
+
+class _UnableError(EngineError):
+    """Likewise, of one that cannot now."""
+
+    usual_remedy = ""  # it is in the words
 
 
 class EngineClient:
@@ -115,6 +121,8 @@ class EngineClient:
             return InputError(details, where=self.address, remedy="give the daemon's token (--token-file)")
         if code is grpc.StatusCode.DEADLINE_EXCEEDED:
             return EngineError("the daemon did not answer in time", where=self.address)
+        if code is grpc.StatusCode.UNAVAILABLE and SAID_BY_DAEMON in (error.trailing_metadata() or ()):
+            return _UnableError(details)
         if code is grpc.StatusCode.UNAVAILABLE:
             return EngineError(
                 f"no daemon answers: {details}", where=self.address, remedy="start one with `cuzk daemon`"

@@ -6,17 +6,21 @@ so a replay needs neither workers nor a clock.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import logging
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
 from cuzk.engine.jobs import Priority, Task
 from cuzk.engine.schedule import Batch, Limits, Schedule
-from cuzk.errors import FormatError
+from cuzk.errors import FormatError, InputError
 
 __all__ = ["DecisionFile", "LoggedSchedule", "Write", "replay"]
 
+_LOG = logging.getLogger("cuzk.engine")
 #: Of one file; then it is moved aside once, and a new one begun.
 _MOST_BYTES = 64 << 20
 
@@ -91,26 +95,49 @@ class DecisionFile:
 
     Args:
         path: Which file; begun anew with each daemon, the one before is kept beside it as PATH.old.
+
+    Raises:
+        InputError: It cannot be written.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._begin: dict[str, Any] = {}
+        self._bytes = 0
         self._file = self._open()
 
-    def _open(self) -> TextIO:
-        if self._path.exists():
-            self._path.replace(self._path.with_name(self._path.name + ".old"))
-        return self._path.open("w", encoding="utf-8", buffering=1)
+    def _open(self) -> TextIO | None:
+        try:
+            if self._path.is_file():  # a device, or a pipe, is left where it is
+                self._path.replace(self._path.with_name(self._path.name + ".old"))
+            return self._path.open("w", encoding="utf-8", buffering=1)
+        except OSError as error:
+            raise InputError(
+                f"the decision log cannot be written: {error.strerror}",
+                where=os.fspath(self._path),
+                remedy="set decision_log to another file, or to nothing",
+            ) from error
 
     def __call__(self, line: dict[str, Any]) -> None:
-        """Write one line; a file that has grown too large ends, since no replay could begin in its middle."""
-        if self._file.tell() < _MOST_BYTES:
-            self._file.write(json.dumps(line, separators=(",", ":")) + "\n")
+        """Write one line; a file that has grown too large ends, since no replay could begin in its middle.
+
+        So does one whose disk fails: what it tells of goes on.
+        """
+        if self._file is None or self._bytes >= _MOST_BYTES:
+            return
+        text = json.dumps(line, separators=(",", ":")) + "\n"
+        try:
+            self._file.write(text)
+        except OSError as error:
+            _LOG.error("decision log", extra={"facts": {"file": self._path, "reason": f"ends here: {error}"}})
+            self.close()
+        self._bytes += len(text)
 
     def close(self) -> None:
         """End it."""
-        self._file.close()
+        file, self._file = self._file, None
+        if file is not None:
+            with contextlib.suppress(OSError):  # the line that could not be written is tried once more
+                file.close()
 
 
 def replay(lines: Iterable[str]) -> list[tuple[list[Task], list[Task]]]:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import asyncio
 import hmac
 import json
+import logging
+import socket
+import ssl
+import sys
 import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.resources import files
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from cuzk.engine.config import SecurityConfig
 from cuzk.engine.metrics import health, prometheus_text, status_tree
+from cuzk.engine.wire.address import split_address
 from cuzk.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["StatusServer"]
 
+_LOG = logging.getLogger("cuzk.engine")
 _T = TypeVar("_T")
 
 _JSON, _TEXT, _HTML = (
@@ -28,6 +35,56 @@ _JSON, _TEXT, _HTML = (
     "text/html; charset=utf-8",
 )
 _PATIENCE_S = 5.0
+_HANDSHAKE_S = 10.0
+
+
+class _Server(ThreadingHTTPServer):
+    """One thread a connection, on IPv4 or IPv6, with TLS where there is a context.
+
+    Args:
+        address: Host and port.
+        handler: Of each connection.
+        context: Of TLS, or None.
+    """
+
+    daemon_threads = True
+
+    def __init__(
+        self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None
+    ) -> None:
+        self.context = context
+        self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
+        super().__init__(address, handler)
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """In the connection's own thread: whoever is slow with its handshake keeps nobody else waiting."""
+        if self.context is None:
+            super().finish_request(request, client_address)
+            return
+        request.settimeout(_HANDSHAKE_S)
+        with self.context.wrap_socket(request, server_side=True) as secure:
+            super().finish_request(secure, client_address)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up, is silent, or speaks something else than TLS is no news; our own errors are."""
+        if not isinstance(sys.exception(), OSError):
+            facts = {"client": str(client_address), "socket": str(request)}
+            _LOG.exception("status port", extra={"facts": facts})
+
+
+def _context(security: SecurityConfig | None) -> ssl.SSLContext | None:
+    if security is None or not security.tls_certificate:
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    try:
+        context.load_cert_chain(security.tls_certificate, security.tls_key)
+    except (OSError, ssl.SSLError) as error:
+        raise InputError(
+            f"{security.tls_certificate} and {security.tls_key} are no certificate and its key: {error}",
+            remedy="set security.tls_certificate and tls_key to PEM files that belong together",
+        ) from error
+    return context
 
 
 class StatusServer:
@@ -37,12 +94,15 @@ class StatusServer:
         engine: Whose status.
         listen: HOST:PORT; port 0 takes a free one.
         token: Where given, requests need ``Authorization: Bearer TOKEN``, all but /health.
+        security: Where it names a certificate, the port speaks TLS alone: a token must not travel in the clear.
 
     Raises:
-        InputError: The address is malformed or taken.
+        InputError: The address is malformed or taken, or the certificate cannot be used.
     """
 
-    def __init__(self, engine: Engine, listen: str, token: str = "") -> None:
+    def __init__(
+        self, engine: Engine, listen: str, token: str = "", *, security: SecurityConfig | None = None
+    ) -> None:
         self._engine = engine
         self._loop = asyncio.get_running_loop()
         host, _, port = listen.rpartition(":")
@@ -51,12 +111,14 @@ class StatusServer:
                 f"{listen!r:.80} is no HOST:PORT", where="status_listen", remedy="write 127.0.0.1:9821"
             )
         try:
-            self._server = ThreadingHTTPServer((host.strip("[]"), int(port)), self._handler(token))
+            self._server = _Server(split_address(listen), self._handler(token), _context(security))
         except (OSError, OverflowError) as error:
             raise InputError(
                 f"cannot listen on {listen}: {error}", remedy="choose another address"
             ) from error
-        self._server.daemon_threads = True
+        scheme = "http" if self._server.context is None else "https"
+        #: Of the page.
+        self.url = f"{scheme}://{host}:{self.port}/"
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self._thread.start()
 

@@ -13,10 +13,14 @@ from pathlib import Path
 
 from cuzk.errors import InputError, RangeError
 
-__all__ = ["MAX_ID", "Job", "JobRequest", "JobState", "PayloadForm", "Priority", "Task", "check_request_id"]
+__all__ = [
+    "MAX_ID", "Job", "JobRequest", "JobState", "PayloadForm", "Priority", "Task", "check_circuit", "check_request_id",
+]  # fmt: skip
 
 #: Characters of a request identifier.
 MAX_ID = 128
+#: Bytes of a circuit's name, which with a suffix is that of a file.
+_MAX_CIRCUIT = 240
 _ID = re.compile(r"[A-Za-z0-9._:@/+=-]+")
 
 
@@ -68,12 +72,27 @@ def check_request_id(text: str) -> str:
     return text
 
 
+def check_circuit(text: str) -> str:
+    """The name of a circuit, if it can be one: it gets into logs, metrics, messages and names of files.
+
+    Raises:
+        InputError: Empty, too long, or with characters that do not print.
+    """
+    if not text or len(text) > _MAX_CIRCUIT or len(text.encode()) > _MAX_CIRCUIT or not text.isprintable():
+        raise InputError(
+            f"{text[:60]!a} is no name of a circuit",
+            limit=f"1 to {_MAX_CIRCUIT} bytes that print",
+            remedy="name it as its key's file is named in the folder of keys",
+        )
+    return text
+
+
 @dataclass(frozen=True)
 class JobRequest:
     """What a client asks for.
 
     Args:
-        circuit: Name of a built-in circuit, or the path of a key whose file holds its circuit.
+        circuit: Its name, by which the key is found.
         num_partitions: Proofs to make.
         payload: What they are made from.
         form: How to read it.
@@ -93,6 +112,7 @@ class JobRequest:
     tags: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        check_circuit(self.circuit)
         if self.request_id:
             check_request_id(self.request_id)
         if not 1 <= self.num_partitions <= 1 << 16 or self.first_partition < 0:

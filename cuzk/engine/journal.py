@@ -18,7 +18,7 @@ from pathlib import Path
 from cuzk.engine.jobs import Job, JobRequest, JobState, PayloadForm, Priority
 from cuzk.errors import EngineError, FormatError
 
-__all__ = ["SCHEMA_VERSION", "Journal"]
+__all__ = ["SCHEMA_VERSION", "Journal", "steady_clock"]
 
 SCHEMA_VERSION = 1
 
@@ -51,25 +51,36 @@ CREATE TABLE proofs (
 _OPEN = (JobState.QUEUED.value, JobState.RUNNING.value)
 
 
+def steady_clock(newest: float) -> Callable[[], float]:
+    """Seconds since the epoch that never go back, nor jump when somebody sets the machine's clock.
+
+    Args:
+        newest: What an earlier one has said last; this one begins there, or later.
+    """
+    shift = max(time.time(), newest) - time.monotonic()
+    return lambda: time.monotonic() + shift
+
+
 class Journal:
     """The jobs of one daemon on disk. One process at a time; calls from one thread.
 
     Args:
         folder: Where to keep them; made if it is not there.
-        clock: Seconds since the epoch.
+        clock: Seconds since the epoch; by default as of steady_clock.
 
     Raises:
         EngineError: Another daemon uses the folder.
         FormatError: The journal was written by another version, or is damaged.
     """
 
-    def __init__(self, folder: Path, *, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, folder: Path, *, clock: Callable[[], float] | None = None) -> None:
         self.folder = folder
-        self._clock = clock
         self._payloads = folder / "payloads"
         self._payloads.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = folder / "journal.sqlite"
         self._db = self._open()
+        #: Seconds since the epoch, by which ages are taken.
+        self.now = clock or steady_clock(self._newest())
         self._remove_orphans()
 
     def _open(self) -> sqlite3.Connection:
@@ -114,6 +125,13 @@ class Journal:
                 remedy="start the daemon that wrote it and let it drain, or move the journal away",
             )
         return db
+
+    def _newest(self) -> float:
+        """The last time in here."""
+        row = self._db.execute(
+            "SELECT MAX(MAX(submitted, COALESCE(finished, 0))) AS newest FROM jobs"
+        ).fetchone()
+        return float(row["newest"] or 0.0)
 
     def _remove_orphans(self) -> None:
         """Delete payloads whose job was never accepted, or has ended."""
@@ -176,7 +194,7 @@ class Journal:
                 "payload_bytes, submitted, tags, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     job_id, request.circuit, request.num_partitions, request.first_partition, request.form.value,
-                    int(request.priority), name, len(request.payload), self._clock(), json.dumps(request.tags),
+                    int(request.priority), name, len(request.payload), self.now(), json.dumps(request.tags),
                     JobState.QUEUED.value,
                 ),
             )  # fmt: skip
@@ -238,7 +256,7 @@ class Journal:
         Raises:
             EngineError: The disk is full or fails; nothing has changed, and the call can be made again.
         """
-        finished = self._clock()
+        finished = self.now()
         cursor = self._write(
             "UPDATE jobs SET state = ?, error = ?, finished = ?, times_ms = ? WHERE id = ? AND state IN (?, ?)",
             (state.value, error, finished, json.dumps(job.times_ms), job.id, *_OPEN),
@@ -267,6 +285,6 @@ class Journal:
         cursor = self._write(
             "DELETE FROM jobs WHERE state NOT IN (?, ?) AND (finished < ? OR seq NOT IN "
             "(SELECT seq FROM jobs WHERE state NOT IN (?, ?) ORDER BY finished DESC, seq DESC LIMIT ?))",
-            (*_OPEN, self._clock() - max_age_s, *_OPEN, most),
+            (*_OPEN, self.now() - max_age_s, *_OPEN, most),
         )
         return cursor.rowcount

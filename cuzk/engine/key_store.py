@@ -197,13 +197,13 @@ class KeyStore(Generic[_M, _P]):
         """Let a key go.
 
         Returns:
-            Bytes that are free now; None where it is not loaded, or a proof holds it.
+            Bytes that are free now, none where a proof holds it; None where it is not loaded.
         """
         with self._changed:
             entry = self._entries.get(circuit)
-            if entry is None or entry.holders or entry.tier is Tier.COLD:
+            if entry is None or entry.tier is Tier.COLD:
                 return None
-            return self._drop(circuit)
+            return 0 if entry.holders else self._drop(circuit)
 
     def report(self) -> list[KeyReport]:
         """Every key that is loaded or being loaded, by name."""

@@ -20,7 +20,7 @@ import grpc
 
 from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
-from cuzk.engine.jobs import Job, JobRequest
+from cuzk.engine.jobs import Job, JobRequest, check_circuit
 from cuzk.engine.metrics import prometheus_text
 from cuzk.engine.wire.address import check_address
 from cuzk.engine.wire.convert import (
@@ -30,7 +30,7 @@ from cuzk.engine.wire.convert import (
     kind_of_circuit,
     witness_request,
 )
-from cuzk.engine.wire.schema import SERVICES, enum_value, message
+from cuzk.engine.wire.schema import SAID_BY_DAEMON, SERVICES, enum_value, message
 from cuzk.errors import BusyError, CuzkError, EngineError, InputError
 
 __all__ = ["check_exposure", "make_server", "read_token"]
@@ -88,7 +88,7 @@ class _Services:
     async def PreloadSRS(self, request: Any, _: Any) -> Any:
         """Load a key everywhere."""
         began = time.monotonic()
-        answers = await self._engine.keys.preload(request.circuit_id)
+        answers = await self._engine.keys.preload(check_circuit(request.circuit_id))
         for answer in answers:
             if answer.error:
                 raise _RelayedError(answer.error)
@@ -99,7 +99,7 @@ class _Services:
 
     async def EvictSRS(self, request: Any, _: Any) -> Any:
         """Let a key go everywhere."""
-        answers = await self._engine.keys.evict(request.circuit_id)
+        answers = await self._engine.keys.evict(check_circuit(request.circuit_id))
         return message("cuzk.v1.EvictSrsResponse")(
             was_loaded=any(answer.was_loaded for answer in answers),
             freed_bytes=sum(answer.freed for answer in answers),
@@ -132,7 +132,7 @@ class _Services:
         job = await self._engine.board.wait(job_id, timeout_ms / 1e3 if timeout_ms else None)
         total_ms = (time.monotonic() - began) * 1e3
         if job is not None:
-            end = job.finished if job.finished is not None else time.time()
+            end = job.finished if job.finished is not None else self._engine.board.journal.now()
             total_ms = max(0.0, end - job.submitted) * 1e3
         return await_response(job, job_id, total_ms)
 
@@ -221,7 +221,7 @@ def _answering(handler: _Handler) -> _Handler:
         except BusyError as error:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, str(error))
         except EngineError as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error), (SAID_BY_DAEMON,))
         except CuzkError as error:
             await context.abort(grpc.StatusCode.INTERNAL, str(error))
 
@@ -280,12 +280,13 @@ def read_token(security: SecurityConfig) -> str:
     if not security.token_file:
         return ""
     token = _read(security.token_file).decode("utf-8", "replace").partition("\n")[0].strip()
-    if len(token) < _MIN_TOKEN:
+    is_short = len(token) < _MIN_TOKEN
+    if is_short or not (token.isascii() and token.isprintable()):  # no header can hold anything else
         raise InputError(
-            "the token is too short",
+            "the token is too short" if is_short else "the token has characters that no client can send",
             where=security.token_file,
-            limit=f"{_MIN_TOKEN} characters or more",
-            remedy="write a longer random one into the file",
+            limit=f"{_MIN_TOKEN} or more printable ASCII characters",
+            remedy="write a long random one into the file",
         )
     return token
 

@@ -96,6 +96,9 @@ SERVICES: Mapping[str, tuple[Method, ...]] = {
     for service, methods in _METHODS.items()
 }
 
+#: Metadata behind an error of the daemon's own: UNAVAILABLE is said by gRPC, too, where nobody answers.
+SAID_BY_DAEMON = ("cuzk-said", "1")
+
 _PACKAGES: Mapping[str, str] = {"cuzk.v1": _V1, "cuzk.jobs.v1": _JOBS}
 
 _FIELD = descriptor_pb2.FieldDescriptorProto

@@ -1,0 +1,274 @@
+"""A hostile client, a careless operator, a wrong clock: what one of them does must not reach anybody else.
+
+Would catch: a token that travels in the clear, names that forge log lines or fill the metrics, a log that takes jobs
+down with it when its disk is full, results that vanish with a jump of the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from cuzk_fuzz.rehearsal import expected_proof
+
+from cuzk.engine.client import EngineClient
+from cuzk.engine.config import DaemonConfig, SecurityConfig
+from cuzk.engine.core import Engine
+from cuzk.engine.daemon import configure_logging
+from cuzk.engine.decision_log import DecisionFile
+from cuzk.engine.http import StatusServer
+from cuzk.engine.jobs import JobState, check_circuit
+from cuzk.engine.journal import Journal
+from cuzk.engine.service import read_token
+from cuzk.errors import CuzkError, EngineError, InputError
+from tests.engine.engines import job, make_engine, run, script, until
+from tests.engine.test_wire import served
+
+Call = Callable[..., Awaitable[Any]]
+
+# The status port
+
+
+def get(url: str, context: ssl.SSLContext | None = None, token: str = "") -> int:
+    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
+    with urllib.request.urlopen(request, timeout=20, context=context) as answer:
+        return int(answer.status)
+
+
+@pytest.fixture
+def tls(tmp_path: Path) -> SecurityConfig:
+    """A certificate of this machine alone, and a token."""
+    key, certificate, token = tmp_path / "key.pem", tmp_path / "certificate.pem", tmp_path / "token"
+    words = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    words += ["-keyout", str(key), "-out", str(certificate), "-days", "2", "-subj", "/CN=localhost"]
+    words += ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(words, check=True, capture_output=True)
+    token.write_text("0123456789abcdef\n")
+    return SecurityConfig(str(certificate), str(key), str(token))
+
+
+def test_the_status_port_speaks_tls_where_the_service_does(tmp_path: Path, tls: SecurityConfig) -> None:
+    """A token over plain HTTP would be everybody's; and one that connects and is silent stops nobody."""
+    context = ssl.create_default_context(cafile=tls.tls_certificate)
+
+    async def scenario(engine: Engine) -> None:
+        server = StatusServer(engine, "127.0.0.1:0", read_token(tls), security=tls)
+        silent = await asyncio.open_connection("127.0.0.1", server.port)
+        try:
+            address = f"://127.0.0.1:{server.port}/status"
+            assert await asyncio.to_thread(get, f"https{address}", context, read_token(tls)) == 200
+            with pytest.raises(urllib.error.HTTPError, match="401"):
+                await asyncio.to_thread(get, f"https{address}", context)
+            with pytest.raises(OSError):  # a closed connection has many names
+                await asyncio.to_thread(get, f"http{address}", None, read_token(tls))
+            assert server.url == f"https://127.0.0.1:{server.port}/"
+        finally:
+            silent[1].close()
+            await asyncio.to_thread(server.close)
+
+    run(scenario, lambda: make_engine(tmp_path / "state"))
+
+
+def test_files_that_are_no_certificate_are_named(tmp_path: Path, tls: SecurityConfig) -> None:
+    Path(tls.tls_certificate).write_text("none")
+
+    async def scenario(engine: Engine) -> None:
+        with pytest.raises(InputError, match=r"certificate.pem.*security.tls"):
+            StatusServer(engine, "127.0.0.1:0", security=tls)
+
+    run(scenario, lambda: make_engine(tmp_path / "state"))
+
+
+def test_the_status_port_listens_where_only_ipv6_is(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        server = StatusServer(engine, "[::1]:0")
+        try:
+            assert server.url == f"http://[::1]:{server.port}/"
+            assert await asyncio.to_thread(get, f"{server.url}status") == 200
+        finally:
+            await asyncio.to_thread(server.close)
+
+    run(scenario, lambda: make_engine(tmp_path / "state"))
+
+
+@pytest.mark.parametrize("token", ["0123456789äbcdef", "0123456789 abcdef\x07", "0123456789abcd\tef"])
+def test_a_token_that_no_client_can_send_is_refused(tmp_path: Path, token: str) -> None:
+    (tmp_path / "token").write_text(token, "utf-8")
+    with pytest.raises(InputError, match=r"token.*printable"):
+        read_token(SecurityConfig(token_file=str(tmp_path / "token")))
+
+
+# Names that clients choose
+
+
+@pytest.mark.parametrize(
+    "name", ["", "c" * 300, "ä" * 150, "a\nb", "\x1b[31mred", "a\0b", "a\u2028b", "a\u202eb"]
+)
+def test_what_is_no_name_of_a_circuit_is_refused_at_the_door(tmp_path: Path, name: str) -> None:
+    """Nothing of it is stored, logged, sent to a worker or counted."""
+
+    async def scenario(engine: Engine, _: EngineClient, call: Call) -> None:
+        for rpc, fields in (
+            ("SubmitWitness", {"circuit": name, "witness": b"{}"}),
+            ("PreloadSRS", {"circuit_id": name}),
+            ("EvictSRS", {"circuit_id": name}),
+        ):
+            with pytest.raises(InputError, match="circuit"):
+                await call(rpc, **fields)
+        assert engine.board.totals.accepted == 0
+
+    with pytest.raises(InputError, match="no name of a circuit"):
+        check_circuit(name)
+    served(tmp_path, scenario)
+
+
+def test_no_value_makes_a_line_of_the_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = logging.getLogger("cuzk.engine")
+    before = (log.handlers, log.level, log.propagate)
+    try:
+        configure_logging("info", as_json=False)
+        log.info(
+            "ended", extra={"facts": {"reason": "no\n2026-01-01 info ended job=root\x1b[2J\u2028", "n": 3}}
+        )
+    finally:
+        log.handlers, log.level, log.propagate = before
+    (line,) = capsys.readouterr().err.split("\n")[:-1]
+    assert line.isprintable()
+    assert r"reason=no\n2026-01-01 info ended job=root\x1b[2J\u2028 n=3" in line
+
+
+# Answers
+
+
+def test_a_key_in_use_is_not_said_to_be_absent(tmp_path: Path) -> None:
+    """`was_loaded` with nothing freed: a client that plans its memory must not take it for gone."""
+
+    async def scenario(engine: Engine, _: EngineClient, call: Call) -> None:
+        engine.submit(job(script(gpu=60_000), name="slow"))
+        await until(lambda: any(key.holders for key in engine.workers[0].state.keys))
+        answer = await call("EvictSRS", circuit_id="c")
+        assert (answer.was_loaded, answer.freed_bytes) == (True, 0)
+        engine.cancel("slow")
+        assert not (await call("EvictSRS", circuit_id="other")).was_loaded
+
+    served(tmp_path, scenario)
+
+
+def test_a_daemon_that_refuses_is_not_said_to_be_absent(tmp_path: Path) -> None:
+    async def scenario(engine: Engine, _: EngineClient, call: Call) -> None:
+        engine.is_draining = True
+        with pytest.raises(EngineError) as refused:
+            await call("SubmitWitness", circuit="c", witness=b"{}")
+        assert (
+            str(refused.value)
+            == "the daemon is stopping and takes no more jobs. To fix: submit when it is back"
+        )
+
+    served(tmp_path, scenario)
+
+
+# Logs and clocks
+
+
+def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Jobs are proven all the same, and the daemon says so once."""
+    log = tmp_path / "decisions.jsonl"
+    log.symlink_to("/dev/full")
+    engines_log = logging.getLogger("cuzk.engine")
+    before, engines_log.propagate = engines_log.propagate, True
+
+    async def scenario(engine: Engine) -> None:
+        for i in range(5):
+            engine.submit(job(script(gpu=1, n=i), name=f"j{i}"))
+        await engine.board.all_ended()
+        found = engine.board.find("j4")
+        assert found is not None
+        assert found.proof == expected_proof(script(gpu=1, n=4), 0)
+
+    try:
+        run(scenario, lambda: make_engine(tmp_path / "state", decision_log=str(log)))
+    finally:
+        engines_log.propagate = before
+    assert caplog.messages.count("decision log") == 1
+
+
+def test_a_decision_log_moves_files_aside_and_nothing_else(tmp_path: Path) -> None:
+    """A device stays what it is; a folder, or one that is not there, is refused by name."""
+    device = tmp_path / "null"
+    device.symlink_to("/dev/null")
+    DecisionFile(device).close()
+    assert device.is_char_device()
+    assert not (tmp_path / "null.old").exists()
+    for wrong in (tmp_path, tmp_path / "none" / "log"):
+        with pytest.raises(InputError, match="decision_log"):
+            DecisionFile(wrong)
+    assert tmp_path.is_dir()
+
+
+def _done(journal: Journal, name: str) -> None:
+    one, _ = journal.accept(job(b"{}", name=name))
+    journal.finish(one, JobState.DONE)
+
+
+@pytest.fixture
+def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """What the machine's clocks say to the journal."""
+    clocks = {"time": 0.0, "monotonic": 0.0}
+    read = {name: (lambda name=name: clocks[name]) for name in clocks}
+    monkeypatch.setattr("cuzk.engine.journal.time", SimpleNamespace(**read))
+    return clocks
+
+
+def test_results_do_not_vanish_with_the_clock(tmp_path: Path, clocks: dict[str, float]) -> None:
+    """A machine that starts in 1970 and learns the date later: what ended before that is seconds old."""
+    clocks["time"] = 10.0
+    journal = Journal(tmp_path)
+    _done(journal, "early")
+    clocks.update(time=1.8e9, monotonic=5.0)
+    assert journal.prune(most=10, max_age_s=60) == 0
+    clocks["monotonic"] = 100.0
+    assert journal.prune(most=10, max_age_s=60) == 1
+    journal.close()
+
+
+def test_the_newest_results_are_kept_though_the_clock_went_back(
+    tmp_path: Path, clocks: dict[str, float]
+) -> None:
+    """In another life of the daemon, too, where what is there ended in the future."""
+    clocks["time"] = 2e9
+    journal = Journal(tmp_path)
+    for name in ("a", "b"):
+        _done(journal, name)
+    journal.close()
+    clocks["time"] = 1e9
+    journal = Journal(tmp_path)
+    _done(journal, "c")
+    assert journal.prune(most=1, max_age_s=1e9) == 2
+    assert journal.find("c") is not None
+    journal.close()
+
+
+def test_a_full_message_of_refusal_reaches_the_caller() -> None:
+    """What check_circuit says holds no part of a name that could do harm where it is printed."""
+    with pytest.raises(CuzkError) as refused:
+        check_circuit("\x1b[2J" + "c" * 1000)
+    assert len(str(refused.value)) < 400
+    assert str(refused.value).isprintable()
+
+
+def test_the_default_configuration_needs_no_certificate(tmp_path: Path) -> None:
+    async def scenario(engine: Engine) -> None:
+        server = StatusServer(engine, DaemonConfig().status_listen.replace("9821", "0"))
+        assert server.url.startswith("http://127.0.0.1:")
+        await asyncio.to_thread(server.close)
+
+    run(scenario, lambda: make_engine(tmp_path / "state"))
