@@ -17,7 +17,13 @@ from cuzk.curves import get_curve
 from cuzk.errors import FormatError, ShapeError
 from cuzk.synthesis import ConstraintSystem
 
-__all__ = ["joinsplit_file_hints", "joinsplit_synthetic", "read_joinsplit", "write_joinsplit"]
+__all__ = [
+    "JOINSPLIT_BYTES",
+    "joinsplit_file_hints",
+    "joinsplit_synthetic",
+    "read_joinsplit",
+    "write_joinsplit",
+]
 
 _LEVEL = Struct({"sibling": BYTES32, "is_right": U32})
 _SPENT = Struct({"value": U64, "spending_key": BYTES32, "rho": BYTES32, "r": BYTES32, "path": ListOf(_LEVEL)})
@@ -34,6 +40,8 @@ _JOINSPLIT = Struct(
     }
 )
 _NOTES = 2
+#: Every JoinSplit in bincode: values and roots, then the notes, each list behind its length.
+JOINSPLIT_BYTES = 16 + 96 + 8 + _NOTES * (8 + 96 + 8 + 36 * TREE_DEPTH) + 8 + _NOTES * (8 + 64)
 
 
 def read_joinsplit(data: bytes, path: PathName = None) -> JoinSplit:

@@ -12,15 +12,20 @@ from cuzk.cli.late import LateProgress
 from cuzk.cli.options import JsonOption
 from cuzk.cli.output import json_names, print_facts, print_json
 from cuzk.cli.paths import check_inputs
+from cuzk.cli.vanilla_info import vanilla_file
+from cuzk.errors import FormatError
 
 __all__ = ["EXAMPLES", "file_facts", "info"]
 
-EXAMPLES = epilog("cuzk info circuit.r1cs", "cuzk info circuit.zkey --json", "cuzk info proof.json")
+EXAMPLES = epilog(
+    "cuzk info circuit.r1cs", "cuzk info circuit.zkey --json", "cuzk info proof.json", "cuzk info post.vproof"
+)
 
 
 def info(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Circuit, witness, key, proof or public inputs.")
+        Path,
+        typer.Argument(metavar="FILE", help="Circuit, witness, key, proof, public inputs or vanilla proof."),
     ],
     as_json: JsonOption = False,
 ) -> None:
@@ -41,15 +46,28 @@ def file_facts(file: Path) -> dict[str, Any]:
         InputError: It cannot be read, is of no known kind, or does not pass a check.
     """
     check_inputs({"FILE": file})
+    facts: dict[str, Any]
     from cuzk.formats import describe
 
-    found = describe(file)
-    facts: dict[str, Any] = {"file": str(file), "kind": found.title, "bytes": found.num_bytes}
+    vanilla = vanilla_file(file)
+    if vanilla is not None:
+        facts = {"file": str(file), "kind": vanilla.title, "bytes": file.stat().st_size, "curve": "bls12_381"}
+        return facts | vanilla.details | {"checked": _OF_VANILLA}
+    try:
+        found = describe(file)
+    except FormatError as error:
+        if error.limit is not None and error.limit.startswith("circuit .r1cs"):
+            error.limit += ", vanilla proofs"
+        raise
+    facts = {"file": str(file), "kind": found.title, "bytes": found.num_bytes}
     if found.curve is not None:
         facts["curve"] = found.curve
     return facts | found.details | {"checked": _CHECKS[found.kind]}
 
 
+_OF_VANILLA = (
+    "structure, values below r; not whether paths and labels hold: proving refuses a row that does not"
+)
 #: What reading a file of each kind has checked, and what it has not.
 _CHECKS = {
     "r1cs": "structure, wires and coefficients in bounds",

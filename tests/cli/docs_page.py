@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from cuzk.circuits.catalogue import find_circuit
 from cuzk.formats import load_witness, save_witness
 from cuzk.witness import Witness
 from tests.cli.support import circuit
@@ -88,6 +89,7 @@ def furnish(folder: Path) -> None:
     witness = load_witness(circuit("bn128").wtns)
     values = [*witness.to_ints()[:-1], 5]
     save_witness(folder / "wrong.wtns", Witness.from_ints(witness.curve, values))
+    (folder / "cut.vproof").write_bytes(find_circuit("winning-post:2KiB").synthetic(b"")[:1000])
 
 
 def main() -> None:

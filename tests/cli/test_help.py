@@ -17,6 +17,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
+from cuzk.circuits.catalogue import find_circuit
 from cuzk.cli.app import make_app
 from cuzk.cli.help_text import epilog, example_commands
 from cuzk.curves import get_curve
@@ -138,6 +139,7 @@ def workplace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copyfile(source, tmp_path / name)
     secrets = Secrets(tau=12345, alpha=67, beta=89)
     (tmp_path / "powers.ptau").write_bytes(ptau_bytes(get_curve("bls12_381"), 6, secrets, prepared=True))
+    (tmp_path / "post.vproof").write_bytes(find_circuit("winning-post:2KiB").synthetic(b""))
     (tmp_path / "proof.bin").write_bytes(encode_proof(load_proof(files.proof)))
     for name in "ab":
         shutil.copyfile(files.public, tmp_path / f"{name}.public.json")
