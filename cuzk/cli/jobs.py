@@ -329,4 +329,5 @@ def evict(
     if as_json:
         print_json({"was_loaded": answer.was_loaded, "freed_bytes": answer.freed_bytes})
     else:
-        print(f"freed {answer.freed_bytes} bytes" if answer.was_loaded else "was not loaded, or is in use")
+        kept = "stays: a proof needs it" if answer.was_loaded else "was not loaded"
+        print(f"freed {answer.freed_bytes} bytes" if answer.freed_bytes else kept)

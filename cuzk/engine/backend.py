@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shutil
 import threading
 import time
 import warnings
@@ -43,6 +45,9 @@ __all__ = ["ProverBackend", "assignment_of", "key_bytes", "make_backend"]
 
 #: Of what a device or the host has, the share that proofs and everything else keep for themselves.
 _DEVICE_SHARE, _HOST_SHARE = 0.6, 0.7
+#: Newest cases of faults, whose payloads may have 50 MB each.
+_CASES_KEPT = 100
+_CASE = re.compile(r"\d{8}T\d{6}-\d+-\d+")
 
 
 @dataclass(frozen=True)
@@ -265,7 +270,7 @@ class ProverBackend:
         return self._phases.last()
 
     def record_fault(self, order: Prove, error: BaseException) -> str:
-        """Write what is needed to repeat an order beside copies of its payloads."""
+        """Write what is needed to repeat an order beside copies of its payloads; the oldest cases make room."""
         folder = self._cases / f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{order.number}"
         try:
             folder.mkdir(parents=True, mode=0o700)
@@ -282,6 +287,9 @@ class ProverBackend:
                 ],
             }
             (folder / "case.json").write_text(json.dumps(facts, indent=2), "utf-8")
+            cases = [one for one in self._cases.iterdir() if _CASE.fullmatch(one.name)]
+            for old in sorted(cases, key=lambda one: one.stat().st_mtime_ns)[:-_CASES_KEPT]:
+                shutil.rmtree(old, ignore_errors=True)
         except OSError:
             return ""
         return os.fspath(folder)

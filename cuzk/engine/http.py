@@ -36,6 +36,8 @@ _JSON, _TEXT, _HTML = (
 )
 _PATIENCE_S = 5.0
 _HANDSHAKE_S = 10.0
+#: At a time; each is a thread.
+_MOST_CONNECTIONS = 128
 
 
 class _Server(ThreadingHTTPServer):
@@ -53,8 +55,23 @@ class _Server(ThreadingHTTPServer):
         self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None
     ) -> None:
         self.context = context
+        self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
         self.address_family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """In a thread of its own, or not at all."""
+        if self._free.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        """That thread."""
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._free.release()
 
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the connection's own thread: whoever is slow with its handshake keeps nobody else waiting."""

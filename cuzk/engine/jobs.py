@@ -78,7 +78,7 @@ def check_circuit(text: str) -> str:
     Raises:
         InputError: Empty, too long, or with characters that do not print.
     """
-    if not text or len(text) > _MAX_CIRCUIT or len(text.encode()) > _MAX_CIRCUIT or not text.isprintable():
+    if not (text and len(text) <= _MAX_CIRCUIT and text.isprintable() and len(text.encode()) <= _MAX_CIRCUIT):
         raise InputError(
             f"{text[:60]!a} is no name of a circuit",
             limit=f"1 to {_MAX_CIRCUIT} bytes that print",

@@ -61,6 +61,15 @@ def steady_clock(newest: float) -> Callable[[], float]:
     return lambda: time.monotonic() + shift
 
 
+def _sync_folder(folder: Path) -> None:
+    """Put the names in a folder on the disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
+
+
 class Journal:
     """The jobs of one daemon on disk. One process at a time; calls from one thread.
 
@@ -175,6 +184,7 @@ class Journal:
                 file.write(payload)
                 file.flush()
                 os.fsync(file.fileno())
+            _sync_folder(self._payloads)
         except OSError as error:
             path.unlink(missing_ok=True)
             raise self._cannot_store(error) from error

@@ -237,7 +237,8 @@ class _TokenCheck(grpc.aio.ServerInterceptor):  # type: ignore[misc]
         async def refuse(_: Any, context: Any) -> None:
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the token is missing or wrong")
 
-        self._refusal = grpc.unary_unary_rpc_method_handler(refuse)
+        # As a stream, so that nothing of the request is waited for or kept; on the wire both are the same.
+        self._refusal = grpc.stream_stream_rpc_method_handler(refuse)
 
     async def intercept_service(self, continuation: Any, details: Any) -> Any:
         """Let a call through, or not."""

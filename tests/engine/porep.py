@@ -2,8 +2,8 @@
 
     python -m tests.engine.porep --key keys/porep-2KiB.cuzk
 
-The key is made by `cuzk setup porep:2KiB --key keys/porep-2KiB.cuzk` (minutes); it needs about 4 GiB of memory. With
-`--circuit winning-post:2KiB` a PoSt of the same sector's size goes the same way, with a key of 40 MB.
+The key is made by `cuzk setup porep:2KiB --key keys/porep-2KiB.cuzk --vkey vkey.json` (minutes); it needs about 4 GiB
+of memory. With `--circuit winning-post:2KiB` a PoSt of the same sector's size goes the same way, with a key of 40 MB.
 """
 
 from __future__ import annotations

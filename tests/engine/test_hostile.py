@@ -1,33 +1,32 @@
-"""A hostile client, a careless operator, a wrong clock: what one of them does must not reach anybody else.
+"""A hostile client, a careless operator: what one of them does must not reach anybody else.
 
-Would catch: a token that travels in the clear, names that forge log lines or fill the metrics, a log that takes jobs
-down with it when its disk is full, results that vanish with a jump of the clock.
+Would catch: a token that travels in the clear, a port that anybody can fill with silence, names that forge log lines
+or fill the metrics, answers that say of a key or a daemon that it is not there.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import ssl
 import subprocess
+import threading
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
+import grpc
 import pytest
-from cuzk_fuzz.rehearsal import expected_proof
 
 from cuzk.engine.client import EngineClient
 from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.daemon import configure_logging
-from cuzk.engine.decision_log import DecisionFile
 from cuzk.engine.http import StatusServer
-from cuzk.engine.jobs import JobState, check_circuit
-from cuzk.engine.journal import Journal
+from cuzk.engine.jobs import check_circuit
 from cuzk.engine.service import read_token
 from cuzk.errors import CuzkError, EngineError, InputError
 from tests.engine.engines import job, make_engine, run, script, until
@@ -107,6 +106,58 @@ def test_a_token_that_no_client_can_send_is_refused(tmp_path: Path, token: str) 
         read_token(SecurityConfig(token_file=str(tmp_path / "token")))
 
 
+def test_connections_to_the_status_port_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is a thread, and /health asks for no token: who opens more is hung up on, and the next one is served."""
+    monkeypatch.setattr("cuzk.engine.http._MOST_CONNECTIONS", 3)
+
+    async def scenario(engine: Engine) -> None:
+        server = StatusServer(engine, "127.0.0.1:0")
+        silent = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(4)]
+        try:
+            assert await silent[3][0].read() == b""
+            for _, writer in silent[:3]:
+                writer.close()
+            for _ in range(200):
+                try:
+                    assert await asyncio.to_thread(get, f"{server.url}health") == 200
+                    break
+                except OSError:
+                    await asyncio.sleep(0.01)
+            else:
+                pytest.fail("connections that are over still count")
+        finally:
+            for _, writer in silent:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
+            await asyncio.to_thread(server.close)
+
+    run(scenario, lambda: make_engine(tmp_path / "state"))
+
+
+def test_nothing_is_read_of_a_call_without_the_token(tmp_path: Path, tls: SecurityConfig) -> None:
+    """A request may have 256 MiB; who may not call is told so before the first byte of it."""
+    never = threading.Event()
+
+    def silent() -> Iterator[bytes]:
+        never.wait(60)
+        yield b""
+
+    def call_for(listen: str) -> grpc.StatusCode:
+        with grpc.insecure_channel(listen) as channel:
+            rpc = channel.stream_unary("/cuzk.v1.ProvingEngine/GetStatus")
+            with pytest.raises(grpc.RpcError) as refused:
+                rpc(silent(), timeout=20)
+        return refused.value.code()
+
+    async def scenario(_: Engine, client: EngineClient, __: Call) -> None:
+        code = await asyncio.to_thread(call_for, client.address)
+        never.set()
+        assert code is grpc.StatusCode.UNAUTHENTICATED
+
+    served(tmp_path, scenario, SecurityConfig(token_file=tls.token_file))
+
+
 # Names that clients choose
 
 
@@ -174,87 +225,6 @@ def test_a_daemon_that_refuses_is_not_said_to_be_absent(tmp_path: Path) -> None:
         )
 
     served(tmp_path, scenario)
-
-
-# Logs and clocks
-
-
-def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """Jobs are proven all the same, and the daemon says so once."""
-    log = tmp_path / "decisions.jsonl"
-    log.symlink_to("/dev/full")
-    engines_log = logging.getLogger("cuzk.engine")
-    before, engines_log.propagate = engines_log.propagate, True
-
-    async def scenario(engine: Engine) -> None:
-        for i in range(5):
-            engine.submit(job(script(gpu=1, n=i), name=f"j{i}"))
-        await engine.board.all_ended()
-        found = engine.board.find("j4")
-        assert found is not None
-        assert found.proof == expected_proof(script(gpu=1, n=4), 0)
-
-    try:
-        run(scenario, lambda: make_engine(tmp_path / "state", decision_log=str(log)))
-    finally:
-        engines_log.propagate = before
-    assert caplog.messages.count("decision log") == 1
-
-
-def test_a_decision_log_moves_files_aside_and_nothing_else(tmp_path: Path) -> None:
-    """A device stays what it is; a folder, or one that is not there, is refused by name."""
-    device = tmp_path / "null"
-    device.symlink_to("/dev/null")
-    DecisionFile(device).close()
-    assert device.is_char_device()
-    assert not (tmp_path / "null.old").exists()
-    for wrong in (tmp_path, tmp_path / "none" / "log"):
-        with pytest.raises(InputError, match="decision_log"):
-            DecisionFile(wrong)
-    assert tmp_path.is_dir()
-
-
-def _done(journal: Journal, name: str) -> None:
-    one, _ = journal.accept(job(b"{}", name=name))
-    journal.finish(one, JobState.DONE)
-
-
-@pytest.fixture
-def clocks(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
-    """What the machine's clocks say to the journal."""
-    clocks = {"time": 0.0, "monotonic": 0.0}
-    read = {name: (lambda name=name: clocks[name]) for name in clocks}
-    monkeypatch.setattr("cuzk.engine.journal.time", SimpleNamespace(**read))
-    return clocks
-
-
-def test_results_do_not_vanish_with_the_clock(tmp_path: Path, clocks: dict[str, float]) -> None:
-    """A machine that starts in 1970 and learns the date later: what ended before that is seconds old."""
-    clocks["time"] = 10.0
-    journal = Journal(tmp_path)
-    _done(journal, "early")
-    clocks.update(time=1.8e9, monotonic=5.0)
-    assert journal.prune(most=10, max_age_s=60) == 0
-    clocks["monotonic"] = 100.0
-    assert journal.prune(most=10, max_age_s=60) == 1
-    journal.close()
-
-
-def test_the_newest_results_are_kept_though_the_clock_went_back(
-    tmp_path: Path, clocks: dict[str, float]
-) -> None:
-    """In another life of the daemon, too, where what is there ended in the future."""
-    clocks["time"] = 2e9
-    journal = Journal(tmp_path)
-    for name in ("a", "b"):
-        _done(journal, name)
-    journal.close()
-    clocks["time"] = 1e9
-    journal = Journal(tmp_path)
-    _done(journal, "c")
-    assert journal.prune(most=1, max_age_s=1e9) == 2
-    assert journal.find("c") is not None
-    journal.close()
 
 
 def test_a_full_message_of_refusal_reaches_the_caller() -> None:
