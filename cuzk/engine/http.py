@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import hmac
 import json
 import logging
@@ -104,13 +105,27 @@ def _context(security: SecurityConfig | None) -> ssl.SSLContext | None:
     return context
 
 
+def _token_of(header: str) -> bytes:
+    """What an Authorization header gives for a token; nothing where it gives none."""
+    scheme, _, value = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return value.encode("utf-8", "replace")
+    if scheme.lower() != "basic":
+        return b""
+    try:
+        return base64.b64decode(value, validate=True).partition(b":")[2]
+    except ValueError:
+        return b""
+
+
 class StatusServer:
     """Serves what an engine says of itself, from threads that ask the engine's event loop.
 
     Args:
         engine: Whose status.
         listen: HOST:PORT; port 0 takes a free one.
-        token: Where given, requests need ``Authorization: Bearer TOKEN``, all but /health.
+        token: Where given, requests need ``Authorization: Bearer TOKEN``, or as browsers do Basic with the token for a
+            password; all but /health.
         security: Where it names a certificate, the port speaks TLS alone: a token must not travel in the clear.
 
     Raises:
@@ -173,7 +188,6 @@ class StatusServer:
 
     def _handler(self, token: str) -> type[BaseHTTPRequestHandler]:
         outer = self
-        wanted = f"Bearer {token}".encode()
 
         class Handler(BaseHTTPRequestHandler):
             server_version = "cuzk"
@@ -182,8 +196,8 @@ class StatusServer:
 
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
-                given = self.headers.get("Authorization", "").encode("utf-8", "replace")
-                if token and path != "/health" and not hmac.compare_digest(given, wanted):
+                given = _token_of(self.headers.get("Authorization", ""))
+                if token and path != "/health" and not hmac.compare_digest(given, token.encode()):
                     self._send(HTTPStatus.UNAUTHORIZED, _TEXT, "the token is missing or wrong\n")
                     return
                 try:
@@ -194,6 +208,8 @@ class StatusServer:
             def _send(self, status: HTTPStatus, kind: str, text: str) -> None:
                 body = text.encode()
                 self.send_response(status)
+                if status is HTTPStatus.UNAUTHORIZED:
+                    self.send_header("WWW-Authenticate", 'Basic realm="cuzk", charset="UTF-8"')
                 self.send_header("Content-Type", kind)
                 self.send_header("Content-Length", str(len(body)))
                 self.send_header("Cache-Control", "no-store")

@@ -14,6 +14,7 @@ import subprocess
 import threading
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,36 @@ def test_connections_to_the_status_port_are_bounded(tmp_path: Path, monkeypatch:
                 writer.close()
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
+            await asyncio.to_thread(server.close)
+
+    run(scenario, lambda: make_engine(tmp_path / "state"))
+
+
+def test_a_browser_can_give_the_token(tmp_path: Path) -> None:
+    """It asks for a password when it is told to, and sends it with every request of the page."""
+    token = "0123456789:abcdef"
+
+    def answer(port: int, given: str) -> tuple[int, str]:
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/status", headers={"Authorization": given})
+        try:
+            with urllib.request.urlopen(request, timeout=20) as found:
+                return int(found.status), ""
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.headers["WWW-Authenticate"]
+
+    async def scenario(engine: Engine) -> None:
+        server = StatusServer(engine, "127.0.0.1:0", token)
+        try:
+            for given, code in (
+                (f"Bearer {token}", 200), (f"Basic {b64encode(f'me:{token}'.encode()).decode()}", 200),
+                (f"basic {b64encode(f':{token}'.encode()).decode()}", 200),
+                (f"Basic {b64encode(token.encode()).decode()}", 401), (f"Basic {token}", 401), ("Basic \xe4", 401),
+                (token, 401), ("", 401),
+            ):  # fmt: skip
+                found = await asyncio.to_thread(answer, server.port, given)
+                assert found == (code, "" if code == 200 else 'Basic realm="cuzk", charset="UTF-8"'), given
+        finally:
             await asyncio.to_thread(server.close)
 
     run(scenario, lambda: make_engine(tmp_path / "state"))
