@@ -32,8 +32,9 @@ EXAMPLES = epilog(
     "cuzk ab commit=HEAD~1 default --workload mixed:2^12:bn254",
     "cuzk ab --all --workload mixed:2^8:bn254 --clock cpu",
     "cuzk ab --engine P2=off P3=4 --workload sha256:compression --jobs 4",
-    note="A setting is default, ID=VALUE, device=NAME or commit=REV, joined by commas. Exit codes: 0 the bits agree; "
-    "1 they differ; 2 bad input; 3 device or environment.",
+    note="A setting is default, ID=VALUE, device=NAME or commit=REV, joined by commas.",
+    done="the bits agree",
+    no="they differ",
 )
 
 

@@ -16,7 +16,7 @@ import typer
 
 from cuzk import __version__
 from cuzk.cli.guard import guard
-from cuzk.cli.help_text import epilog
+from cuzk.cli.help_text import epilog, example_commands
 
 __all__ = ["make_app", "run"]
 
@@ -95,6 +95,10 @@ def _add(group: typer.Typer, name: str, command: _Command) -> None:
     group.command(name, epilog=examples, context_settings=_CONTEXT)(guard(function))
 
 
+def _first_example(command: _Command) -> str:
+    return example_commands(getattr(importlib.import_module(f"cuzk.cli.{command[0]}"), command[2]))[0]
+
+
 def make_app(word: str | None = None) -> typer.Typer:
     """The application with all commands, or with just the one that a command line starts with.
 
@@ -112,7 +116,7 @@ def make_app(word: str | None = None) -> typer.Typer:
             "cuzk info circuit.r1cs",
             "cuzk setup circuit.r1cs --key circuit.cuzk --vkey vkey.json",
             "cuzk prove --help",
-            note="Exit codes: 0 done; 1 the answer is no; 2 bad input or usage; 3 device or environment.",
+            no="the answer is no",
         ),
     )
     made.callback()(_root)
@@ -123,8 +127,9 @@ def make_app(word: str | None = None) -> typer.Typer:
             continue
         summary, commands = entry
         group = typer.Typer(
-            no_args_is_help=True, rich_markup_mode="rich", help=summary, context_settings=_CONTEXT
-        )
+            no_args_is_help=True, rich_markup_mode="rich", help=summary, context_settings=_CONTEXT,
+            epilog=epilog(*map(_first_example, commands.values()), no="the answer is no"),
+        )  # fmt: skip
         for inner, command in commands.items():
             _add(group, inner, command)
         made.add_typer(group, name=name)

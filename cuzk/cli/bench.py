@@ -34,6 +34,7 @@ EXAMPLES = epilog(
     "cuzk bench stress poseidon:2 --jobs 4",
     note="Wall-clock time from launch to the end of the last kernel, after one run to warm up; copies of the "
     "inputs are not in it. Spread is the distance of the quartiles over the median.",
+    no="a job of an engine was not proven",
 )
 
 

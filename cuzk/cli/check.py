@@ -23,7 +23,9 @@ EXAMPLES = epilog(
     "cuzk check spmv_rows",
     "cuzk check msm_digits.cuh --watch",
     "cuzk check point.cuh --no-gpu --json",
-    note="Exit codes: 0 emulator and oracle agree; 1 they differ, it crashes or does not compile; 2 no such kernel.",
+    done="emulator and oracle agree",
+    no="they differ, it crashes or does not compile",
+    bad="no such kernel",
 )
 
 _POLL_S = 0.3

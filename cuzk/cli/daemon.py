@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,7 +50,9 @@ def daemon(
     device: Annotated[
         list[str] | None,
         typer.Option(
-            "--device", metavar="DEVICE", help="One worker process each; by default every GPU, or the cpu."
+            "--device",
+            metavar="DEVICE",
+            help="One worker process each; may be repeated. By default every GPU, or the cpu.",
         ),
     ] = None,
     ray: Annotated[
@@ -58,6 +61,12 @@ def daemon(
             "--ray", metavar="ADDRESS", help="Prove on every GPU of a Ray cluster: auto or HOST:PORT."
         ),
     ] = None,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Say on stdout, as JSON, that it is ready and where; log JSON lines on stderr."
+        ),
+    ] = False,
 ) -> None:
     """Accept jobs over gRPC, prove them, and keep keys loaded between them."""
     require_engine_libraries()
@@ -68,10 +77,13 @@ def daemon(
 
     settings = DaemonConfig() if config is None else load_config(config)
     settings = _with_options(settings, listen, status_listen, state, keys, device)
-    configure_logging(settings.log_level, settings.log_json)
+    configure_logging(settings.log_level, settings.log_json or as_json)
 
     def ready(address: str, page: str) -> None:
-        note(f"ready: {address}" + (f", status at {page}" if page else ""))
+        if as_json:
+            print(json.dumps({"ready": True, "listen": address, "page": page or None}), flush=True)
+        else:
+            note(f"ready: {address}" + (f", status at {page}" if page else ""))
 
     if ray is None:
         _check_keys(settings)

@@ -27,7 +27,8 @@ __all__ = ["EXAMPLES", "doctor"]
 EXAMPLES = epilog(
     "cuzk doctor",
     "cuzk doctor --device cpu --json",
-    note="Exit codes: 0 this machine can prove; 3 it cannot, or a device computes wrong proofs.",
+    done="this machine can prove",
+    environment="it cannot, or a device computes wrong proofs",
 )
 
 _UNUSABLE = 3

@@ -28,14 +28,22 @@ SUBMIT_EXAMPLES = epilog(
     "cuzk submit porep:2KiB --vanilla c1.json",
     "cuzk submit window-post:32GiB --vanilla post.vproof --priority critical\n--wait --proof-bytes proof.bin",
     "cuzk submit mycircuit --witness witness.wtns --request-id sector-7",
+    no="with --wait: the job was not proven",
+    environment="no daemon answers",
 )
 AWAIT_EXAMPLES = epilog(
-    "cuzk await sector-7 --proof-bytes proof.bin", "cuzk await sector-7 --timeout 60 --json"
+    "cuzk await sector-7 --proof-bytes proof.bin",
+    "cuzk await sector-7 --timeout 60 --json",
+    done="proven",
+    no="failed, cancelled, unknown or not yet",
+    environment="no daemon answers",
 )
-STATUS_EXAMPLES = epilog("cuzk status", "cuzk status sector-7", "cuzk status --json")
-CANCEL_EXAMPLES = epilog("cuzk cancel sector-7")
-PRELOAD_EXAMPLES = epilog("cuzk preload porep:32GiB")
-EVICT_EXAMPLES = epilog("cuzk evict porep:32GiB")
+STATUS_EXAMPLES = epilog(
+    "cuzk status", "cuzk status sector-7", "cuzk status --json", environment="no daemon answers"
+)
+CANCEL_EXAMPLES = epilog("cuzk cancel sector-7", environment="no daemon answers")
+PRELOAD_EXAMPLES = epilog("cuzk preload porep:32GiB", environment="no daemon answers")
+EVICT_EXAMPLES = epilog("cuzk evict porep:32GiB", environment="no daemon answers")
 
 _AddressOption = Annotated[
     str,
@@ -77,7 +85,9 @@ def submit(
     circuit: Annotated[str, typer.Argument(metavar="CIRCUIT", help="Whose key the daemon has.")],
     vanilla: Annotated[
         list[Path] | None,
-        typer.Option("--vanilla", metavar="FILE", help="Vanilla proof; of a PoSt one per sector."),
+        typer.Option(
+            "--vanilla", metavar="FILE", help="Vanilla proof; of a PoSt one per sector, by repeating it."
+        ),
     ] = None,
     witness: Annotated[Path | None, typer.Option("--witness", metavar="W.wtns", help="Witness file.")] = None,
     priority: Annotated[
@@ -170,7 +180,7 @@ def await_(
     certificate: _CertificateOption = None,
     as_json: JsonOption = False,
 ) -> int:
-    """Wait for a job's end. Exit code 0: proven; 1: failed, cancelled, unknown or not yet."""
+    """Wait for a job's end, and say how far it is meanwhile."""
     if not 0 <= timeout <= _MOST_SECONDS:
         raise InputError(
             f"the timeout is {timeout:g} s", where="--timeout", limit=f"0 (never) to {_MOST_SECONDS:g}",

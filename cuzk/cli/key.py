@@ -36,7 +36,10 @@ _OF_MATRICES = "matrices and binding rows"
 _ALWAYS = ("structure", "coordinates below p", _OF_MATRICES, "not degenerate", "delta is not gamma")
 
 
-def key_info(key: KeyArgument, as_json: JsonOption = False) -> None:
+def key_info(
+    key: Annotated[Path, typer.Argument(metavar="KEY", help="Proving key: .zkey, .params or cuzk key.")],
+    as_json: JsonOption = False,
+) -> None:
     """Say what a proving key holds."""
     _require_key(key)
     steps = [("read", "read and check the key")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,12 +33,14 @@ CHECK_EXAMPLES = epilog(
     "cuzk perf check",
     "cuzk perf check --tier T1h --junit perf.xml --markdown perf.md",
     "cuzk perf check --from suite.json --environment gpu='NVIDIA H200'",
-    note="Exit codes: 0 every figure is as stored; 1 a figure moved; 2 something was not compared: no baseline, "
-    "one from another environment, or a tier that cannot be measured here.",
+    done="every figure is as stored",
+    no="a figure moved",
+    bad="something was not compared: no baseline, one from another environment, or a tier that cannot be measured here",
 )
 RECORD_EXAMPLES = epilog(
     "cuzk perf record --reason 'first figures of the new kernels'",
     note="Stores what has no baseline yet, and measured times in the history. Figures that moved stay as they are.",
+    no="a figure moved, and stays as it was stored",
 )
 ACCEPT_EXAMPLES = epilog(
     "cuzk perf accept --reason 'mixed additions without a branch'",
@@ -196,6 +198,7 @@ def perf_record(
     arch: _ArchOption = None,
     source: _FromOption = None,
     environment: _EnvironmentOption = None,
+    as_json: JsonOption = False,
 ) -> int:
     """Measure this build and store what has no baseline yet; times go to the history as well."""
     from cuzk.perf import Ledger, Verdict, compare
@@ -204,10 +207,10 @@ def perf_record(
     ledger = Ledger(baselines)
     figures, absent = _figures(tier, arch, source, environment, _checked(reason), baselines)
     _refuse_absent(absent)
-    left = 0
+    left, written = 0, []
     for now in figures:
         if not (baselines / now.file_name).exists():
-            note(f"wrote {ledger.store(now)}: {_count(now)} figures")
+            written.append(_stored(ledger, now, _count(now), "figures"))
             continue
         stored = ledger.find(now)
         rows = compare(stored, now, ledger.tolerances)
@@ -220,7 +223,9 @@ def perf_record(
             ledger.add_record(now)
         if new or sources != stored.sources:
             kept = dataclasses.replace(_merged(stored, now, new), sources=sources)
-            note(f"wrote {ledger.store(kept)}: {len(new)} new figures")
+            written.append(_stored(ledger, kept, len(new), "new figures"))
+    if as_json:
+        print_json({"written": written, "moved": left})
     if left:
         note(f"{left} figures moved and stay as stored: cuzk perf accept --reason WHY moves them")
     return int(left > 0)
@@ -239,7 +244,8 @@ def perf_accept(
             "--toolchain", help="Also where the compiler or another part of the environment changed."
         ),
     ] = False,
-) -> int:
+    as_json: JsonOption = False,
+) -> None:
     """Move the baselines to this build's figures, with the reason."""
     from cuzk.perf import Ledger
     from cuzk.perf.gate import check_comparable
@@ -247,6 +253,7 @@ def perf_accept(
     ledger = Ledger(baselines)
     figures, absent = _figures(tier, arch, source, environment, _checked(reason), baselines)
     _refuse_absent(absent)
+    written = []
     for now in figures:
         path = baselines / now.file_name
         if path.exists():
@@ -260,8 +267,16 @@ def perf_accept(
             if same:
                 note(f"{path}: nothing moved")
                 continue
-        note(f"wrote {ledger.store(now)}: {_count(now)} figures")
-    return 0
+        written.append(_stored(ledger, now, _count(now), "figures"))
+    if as_json:
+        print_json({"written": written})
+
+
+def _stored(ledger: Ledger, baseline: Baseline, count: int, what: str) -> dict[str, Any]:
+    """Store figures, say so, and return it for programs."""
+    path = ledger.store(baseline)
+    note(f"wrote {path}: {count} {what}")
+    return {"file": str(path), "figures": count}
 
 
 def _merged(stored: Baseline, now: Baseline, new: set[tuple[str, str]]) -> Baseline:

@@ -30,7 +30,9 @@ EXAMPLES = epilog(
     "cuzk verify --vkey vkey.json --public a.public.json --proof a.proof.json\n"
     "--public b.public.json --proof b.proof.json",
     "cuzk verify --vkey vkey.json --batch proofs.txt --json",
-    note="Exit codes: 0 every proof holds; 1 one does not, with the reason; 2 a file does not parse.",
+    done="every proof holds",
+    no="one does not, with the reason",
+    bad="a file does not parse",
 )
 
 _NO = 1

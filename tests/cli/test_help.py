@@ -6,6 +6,7 @@ no more, an example that fails.
 
 from __future__ import annotations
 
+import inspect
 import shlex
 import shutil
 import subprocess
@@ -181,3 +182,53 @@ def test_examples_survive_the_round_trip() -> None:
     text = epilog("cuzk a --b c", "cuzk d\n--e f\n--g", note="That is all.")
     assert example_commands(text) == ["cuzk a --b c", "cuzk d --e f --g"]
     assert "$ cuzk d \\\n  --e f \\\n  --g" in text
+
+
+def _commands() -> dict[str, Any]:
+    """Path -> command, groups too."""
+    found: dict[str, Any] = {}
+
+    def add(path: str, command: Any) -> None:
+        found[path] = command
+        for name, inner in getattr(command, "commands", {}).items():
+            add(f"{path} {name}".strip(), inner)
+
+    add("", get_command(app))
+    return found
+
+
+_GROUPS = {path for path, command in _commands().items() if hasattr(command, "commands")}
+#: Its answer is the file that it writes.
+_NO_REPORT = {"perf report"}
+
+
+@pytest.mark.parametrize("path", _commands())
+def test_help_says_all_there_is(path: str) -> None:
+    """What each option is for, an example, what exit codes mean, and --json where there is something to report."""
+    command = _commands()[path]
+    assert command.help, path
+    assert all(param.help for param in command.params if param.name != "help"), path
+    shown = " ".join(cuzk(*path.split(), "--help").out.split())
+    assert "$ cuzk" in shown
+    assert shown.count("Exit codes: 0 ") == 1
+    assert "; 2 " in shown
+    if path not in _GROUPS | _NO_REPORT:
+        assert "--json" in {name for param in command.params for name in param.opts}, path
+
+
+@pytest.mark.parametrize("path", sorted(set(_commands()) - _GROUPS))
+def test_help_says_what_exit_code_1_means_where_there_is_one(path: str) -> None:
+    """A command that returns a code can return 1; doctor's is 3."""
+    callback = _commands()[path].callback
+    returns_code = inspect.unwrap(callback).__annotations__["return"] == "int" and path != "doctor"
+    codes = " ".join((_commands()[path].epilog or "").split()).partition("Exit codes: ")[2]
+    assert ("; 1 " in codes) is returns_code
+
+
+@pytest.mark.parametrize("path", sorted(_GROUPS - {""}))
+def test_a_group_shows_an_example_of_each_of_its_commands(path: str) -> None:
+    group = _commands()[path]
+    shown = cuzk(path, "--help").out.splitlines()
+    for name, command in group.commands.items():
+        (first, *_) = example_commands(command.epilog)
+        assert f"$ {first}" in [line.strip() for line in shown], name

@@ -136,6 +136,35 @@ def test_from_submission_to_proof(folder: Path) -> None:
         assert daemon.end() == 0
 
 
+def test_a_program_that_starts_a_daemon_reads_where_it_is(tmp_path: Path) -> None:
+    """Ports that the daemon chose itself, in a line of stdout; the log is JSON, line by line."""
+    words = [
+        "daemon",
+        "--json",
+        "--listen",
+        "127.0.0.1:0",
+        "--status-listen",
+        "127.0.0.1:0",
+        "--device",
+        "cpu",
+    ]
+    words += ["--state", str(tmp_path / "state"), "--keys", str(tmp_path)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "cuzk", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        ready = json.loads(process.stdout.readline())
+        with urllib.request.urlopen(ready["page"] + "status", timeout=30) as answer:
+            json.load(answer)
+        assert cuzk("status", "--json", "--address", ready["listen"]).report["jobs_done"] == 0
+        process.terminate()
+        rest, log = process.communicate(timeout=_PATIENCE_S)
+    assert (process.returncode, ready["ready"], rest) == (0, True, "")
+    assert {"ready", "stopped"} <= {json.loads(line)["message"] for line in log.splitlines()}
+    refused = cuzk("daemon", "--json", "--listen", "nowhere", "--state", str(tmp_path / "state2"))
+    assert (refused.code, refused.report["error"]["where"]) == (2, "listen")
+
+
 def test_a_false_witness_fails_its_job_with_the_row(folder: Path) -> None:
     """The witness of one circuit for the key of another, and one with a value changed."""
     files = circuit("bn128")

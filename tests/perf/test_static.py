@@ -147,8 +147,9 @@ def test_only_changed_modules_are_compiled(kernels: Path, compiler: dict[str, An
         compiler["compiled"] = []
         return done
 
-    first = cuzk("perf", "record", *where, "--reason", "first")
+    first = cuzk("perf", "record", *where, "--reason", "first", "--json")
     assert first.code == 0
+    assert first.report == {"written": [{"file": str(path), "figures": len(digests())}], "moved": 0}
     assert "sm_90: compiled bn254_g1" in first.err
     assert compiled() == set(digests())
     assert cuzk("perf", "check", *where).code == 0
@@ -163,9 +164,11 @@ def test_only_changed_modules_are_compiled(kernels: Path, compiler: dict[str, An
     assert "work_bn254_fr: registers risen: 64 -> 72" in moved.err
     compiled()
     before = read_baseline(path)
-    assert cuzk("perf", "record", *where, "--reason", "no").code == 1
+    again = cuzk("perf", "record", *where, "--reason", "no", "--json")
+    assert (again.code, again.report) == (1, {"written": [], "moved": 2})
     assert read_baseline(path).sources == before.sources
-    assert cuzk("perf", "accept", *where, "--reason", "yes").code == 0
+    accepted = cuzk("perf", "accept", *where, "--reason", "yes", "--json")
+    assert (accepted.code, [entry["file"] for entry in accepted.report["written"]]) == (0, [str(path)])
     compiled()
     assert cuzk("perf", "check", *where).code == 0
     assert compiled() == set()
