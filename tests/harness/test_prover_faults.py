@@ -14,10 +14,13 @@ from pathlib import Path
 
 import pytest
 from cuzk_fuzz.mutation.equivalents import load_equivalents
+from cuzk_fuzz.mutation.operators import Mutant
 from cuzk_fuzz.mutation.python_code import source_of
-from cuzk_fuzz.mutation.python_command import MODULES, REVIEWED, all_mutants, is_entry, main, summary
+from cuzk_fuzz.mutation.python_command import REVIEWED, Run, all_mutants, is_entry, main, summary
+from cuzk_fuzz.mutation.python_modules import LEFT_OUT, MODULES, ONLY, PACKAGES
 from cuzk_fuzz.mutation.python_operators import mutants_of_python
-from cuzk_fuzz.mutation.python_tests import SUITES
+from cuzk_fuzz.mutation.python_reach import Check, Chooser, statement_lines
+from cuzk_fuzz.mutation.python_tests import all_files
 
 from tests.harness.prover_faults import faults
 
@@ -99,64 +102,127 @@ def test_a_survivor_fails_the_command_and_the_record_goes_on(
 ) -> None:
     judged: list[str] = []
 
-    def verdict(module: str, mutant: object, checks: object, tests: object) -> tuple[str, str]:
-        judged.append(module)
-        return ("killed", "ntt") if len(judged) > 1 else ("survived", "")
+    def judge_all(self: Run, fresh: list[tuple[str, Mutant]], *_: object) -> None:
+        for module, mutant in fresh[:3]:  # then it is interrupted
+            judged.append(module)
+            verdict = "killed" if len(judged) > 1 else "survived"
+            self.stored[mutant.name] = [verdict, "ntt", mutant.original, 0]
+        self.record.write_text(json.dumps(self.stored))
 
-    monkeypatch.setattr("cuzk_fuzz.mutation.python_command.judge", verdict)
-    monkeypatch.setattr("cuzk_fuzz.mutation.python_command.draw_checks", lambda seed: [])
-    monkeypatch.setattr("cuzk_fuzz.mutation.python_command.load_tests", lambda modules: None)
-    arguments = ["--sample", "4", "--record", str(tmp_path / "record.json")]
+    monkeypatch.setattr(Run, "judge_all", judge_all)
+    arguments = ["--targets-only", "--sample", "4", "--record", str(tmp_path / "record.json")]
+    assert main(arguments) == 1
+    assert "all operators: 2 of 3 killed: 66.7%" in capsys.readouterr().out
     assert main(arguments) == 1
     assert "all operators: 3 of 4 killed: 75.0%" in capsys.readouterr().out
-    assert main(arguments) == 1
     assert len(judged) == 4
 
 
 _TESTED = """
-import json
-from cuzk_fuzz.mutation.python_code import outcome, source_of
-from cuzk_fuzz.mutation.python_command import refuse_unsound
-from cuzk_fuzz.mutation.python_tests import SUITES, first_failing, load_tests
+import json, sys
+from pathlib import Path
+from cuzk_fuzz.mutation.python_code import source_of
+from cuzk_fuzz.mutation.python_command import _look, _said, _version
+from cuzk_fuzz.mutation.python_code import forked
+from cuzk_fuzz.mutation.python_reach import Check, Chooser, recorded
+from cuzk_fuzz.mutation.python_tests import with_tests
 
-module = "cuzk.ops.lagrange"
-SUITES[module] = ("tests/kernels/test_footprints.py",)
-load_tests([module])
-refuse_unsound(module, first_failing)
-source, scan = source_of(module)[1], source_of("cuzk.ops.scan")[1]
-print(json.dumps([
-    outcome(module, source, [], first_failing),
-    outcome(module, source + "\\nraise SystemExit", [], first_failing),
-    outcome("cuzk.ops.scan", scan.replace("1024", "1025"), [], lambda _: first_failing(module)),
-]))
+told = {}
+
+
+def work(items):
+    checks = [Check(item.nodeid, "1", lambda item=item: _said(item)) for item in items if "lists 5000" in item.name]
+    checks += [Check(f"blind {i}", "1", lambda: "") for i in range(200)] + [Check("broken", "1", lambda: "fails")]
+    found = recorded(checks, ["cuzk.ops.scan", "cuzk.ops.lagrange"], Path(sys.argv[1]))
+    told["names"] = sorted(check.name for check in found)
+    source = source_of("cuzk.ops.scan")[1]
+    at = next(i for i, line in enumerate(source.split("\\n"), 1) if "device.launch" in line)
+    entering = Chooser(found).checks_of("cuzk.ops.scan", at)
+    told["entering"] = [check.name for check in entering]
+    told["sound"] = forked(lambda note: _look("cuzk.ops.scan", source, entering, note))
+    told["altered"] = forked(lambda note: _look("cuzk.ops.scan", source.replace("1024", "1025"), entering, note))
+    told["import"] = forked(lambda note: _look("cuzk.ops.scan", "raise SystemExit", entering, note))
+    told["elsewhere"] = [check.name for check in Chooser(found).checks_of("cuzk.ops.lagrange", 30)]
+
+
+with_tests(["tests/kernels/test_footprints.py"], work)
+print(json.dumps(told))
 """
 
 
-def test_the_projects_own_tests_see_what_targets_do_not() -> None:
-    """A file of tests runs against the altered module, in a child; the module as it is passes."""
+def test_the_projects_own_tests_see_what_targets_do_not(tmp_path: Path) -> None:
+    """Tests that enter a line are asked about it, run in a child; one that fails without a fault is left out."""
     done = subprocess.run(
-        [sys.executable, "-c", _TESTED], cwd=ROOT, capture_output=True, text=True, check=False, timeout=250
-    )
+        [sys.executable, "-c", _TESTED, str(tmp_path / "reach")],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=250,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    sound, broken, altered = json.loads(done.stdout.splitlines()[-1])
-    assert sound == ""
-    assert broken
-    assert altered.startswith("tests/kernels/test_footprints.py::test_as_stored")
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert "broken" not in told["names"]
+    assert len(told["names"]) == 203
+    assert len(told["entering"]) == 3
+    assert all("test_as_stored[lists 5000" in name for name in told["entering"])
+    assert told["elsewhere"] == []
+    assert told["sound"] == ""
+    assert told["altered"].startswith("tests/kernels/test_footprints.py::test_as_stored[lists 5000")
+    assert told["import"] == "SystemExit while it is imported"
 
 
-def test_every_module_has_tests_of_its_own() -> None:
-    assert set(SUITES) == set(MODULES)
-    files = {name.partition("::")[0] for names in SUITES.values() for name in names}
-    assert all((ROOT / name).is_file() for name in files)
+def test_cheap_checks_that_enter_the_line_come_first() -> None:
+    module = "cuzk.ops.scan"
+    source = source_of(module)[1]
+    at = next(i for i, line in enumerate(source.split("\n"), 1) if "device.launch" in line)
+    statement, function = statement_lines(source, at)
+    assert at in statement
+    assert statement.start > function.start
+    checks = [
+        Check("slow", "1", str, 3.0, {module: frozenset([at])}),
+        Check("quick", "1", str, 1.0, {module: frozenset([at, 1])}),
+        Check("beside", "1", str, 0.1, {module: frozenset([function.start])}),
+        Check("endless", "1", str, 90.0, {module: frozenset([at])}),
+    ]
+    chooser = Chooser(checks)
+    assert [check.name for check in chooser.checks_of(module, at)] == ["quick", "slow"]
+    chooser.learn(module, "slow: fails")
+    assert [check.name for check in chooser.checks_of(module, at)] == ["slow", "quick"]
+
+
+def test_the_head_of_a_statement_and_its_function() -> None:
+    source = "def f():\n    if (a and\n            b):\n        g(1,\n          2)\n    return 3\n"
+    assert statement_lines(source, 3) == (range(2, 4), range(1, 7))
+    assert statement_lines(source, 5) == (range(4, 6), range(1, 7))
+
+
+def test_every_module_is_mutated_or_left_out_for_a_reason() -> None:
+    there = {
+        f"{package}.{file.stem}"
+        for package in PACKAGES
+        for file in (ROOT / package.replace(".", "/")).glob("*.py")
+        if file.stem != "__init__"
+    }
+    mutated = set(MODULES)
+    assert len(mutated) == len(MODULES)
+    assert not mutated & set(LEFT_OUT)
+    assert there == {name for name in mutated if name.startswith(PACKAGES)} | set(LEFT_OUT)
+    assert all(len(reason.split()) >= 4 for reason in LEFT_OUT.values())
+    for module, functions in ONLY.items():
+        found = {n.name for n in ast.parse(source_of(module)[1]).body if isinstance(n, ast.FunctionDef)}
+        assert set(functions) < found
+
+
+def test_every_file_of_tests_is_there() -> None:
+    for name in all_files():
+        file, _, test = name.partition("::")
+        assert f"def {test}" in (ROOT / file).read_text(), name
 
 
 def test_the_summary_tells_held_out_operators_apart() -> None:
     verdicts = {
-        "m:1:0:logic:or": ["killed", "tests/x.py::test_y"],
+        "m:1:0:logic:or": ["killed", "tests/x.py::test_y: fails"],
         "m:2:0:relation:<": ["survived", ""],
         "m:3:0:relation:>": ["equivalent", "why"],
     }
     text = summary(verdicts, 9)
     assert "all operators: 1 of 2 killed: 50.0%" in text
     assert "held-out operators: 1 of 1 killed" in text
-    assert "1 of the killed by tests alone" in text
+    assert "1 of the killed by a test" in text

@@ -1,50 +1,70 @@
 """``python -m cuzk_fuzz.mutation.python_command``: small faults in the prover's Python.
 
-Fuzz targets look at each first, then the project's own tests of the module (python_tests.py), from a checkout's root.
-The record keeps what was judged; the same command goes on where it stopped, and forgets lines that have changed.
+Batches of the fuzz targets and the project's own tests look at each where they enter the line (python_reach.py), from
+a checkout's root. The record keeps what was judged, and the file beside it what each check enters; the same command
+goes on where it stopped, and forgets lines that have changed.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import importlib
 import json
 import random
 import sys
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
+
+import pytest
 
 from cuzk_fuzz.mutation.equivalents import Equivalent, load_equivalents
 from cuzk_fuzz.mutation.operators import Mutant
-from cuzk_fuzz.mutation.python_code import Checks, draw_checks, outcome, source_of
+from cuzk_fuzz.mutation.python_code import (
+    draw_checks,
+    failure,
+    forked,
+    limit_memory,
+    limit_time,
+    source_of,
+    swap,
+)
+from cuzk_fuzz.mutation.python_modules import FIRST, MODULES, ONLY, SECOND
 from cuzk_fuzz.mutation.python_operators import mutants_of_python
-from cuzk_fuzz.mutation.python_tests import first_failing, load_tests
+from cuzk_fuzz.mutation.python_reach import Check, Chooser, recorded, seen_by
+from cuzk_fuzz.mutation.python_tests import all_files, failing, with_tests
 
-#: Where every value of a proof is made.  Plans, memory, streams, threads, telemetry and messages change no byte of it:
-#: other tests look at those.
-MODULES = tuple(
-    [f"cuzk.groth16.{name}" for name in ("assemble", "commit", "evaluate", "fold", "quotient", "setup")]
-    + [f"cuzk.ops.{name}" for name in (
-        "batch_add", "classify", "domain", "fixed_base", "fr_vec", "lagrange", "msm", "ntt", "points", "power_tables",
-        "scan", "spmv", "sums",
-    )]
-)  # fmt: skip
 #: Mutants that change no answer, each with the reason.
 REVIEWED = Path(__file__).parents[1] / "equivalent_python.toml"
 #: Operators that no test was written against; their score is told apart.
 HELD_OUT = ("negation", "logic")
 
 
-Tests = Callable[[str], str] | None
+#: What --modules takes.
+_LISTS = {"all": MODULES, "first": FIRST, "second": SECOND}
 
 
 def all_mutants(modules: Sequence[str]) -> list[tuple[str, Mutant]]:
     """Every mutant of some modules."""
-    return [(module, m) for module in modules for m in mutants_of_python(module, source_of(module)[1])]
+    return [(module, m) for module in modules for m in _mutants_of(module)]
+
+
+def _mutants_of(module: str) -> list[Mutant]:
+    source = source_of(module)[1]
+    found = mutants_of_python(module, source)
+    if module not in ONLY:
+        return found
+    wanted = [
+        range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name in ONLY[module]
+    ]
+    return [mutant for mutant in found if any(mutant.line in lines for lines in wanted)]
 
 
 def is_entry(entry: Equivalent, mutant: Mutant) -> bool:
@@ -53,7 +73,7 @@ def is_entry(entry: Equivalent, mutant: Mutant) -> bool:
     return lines == (mutant.header, mutant.original.strip(), mutant.mutated.strip())
 
 
-def judge(module: str, mutant: Mutant, checks: Checks, tests: Tests = None) -> tuple[str, str]:
+def judge(module: str, mutant: Mutant, chooser: Chooser) -> tuple[str, str]:
     """A verdict as the headers' mutants have, and how it came about."""
     _, source = source_of(module)
     altered = mutant.apply(source)
@@ -65,17 +85,46 @@ def judge(module: str, mutant: Mutant, checks: Checks, tests: Tests = None) -> t
     for entry in load_equivalents(REVIEWED):
         if is_entry(entry, mutant):
             return "equivalent", entry.proof
-    how = outcome(module, altered, checks, tests)
-    if how.startswith("tests/"):
-        refuse_unsound(module, tests)
-    return ("killed", how) if how else ("survived", "")
+    checks = chooser.checks_of(module, mutant.line)
+    if not checks:
+        return "survived", "no check enters the line"
+    how = forked(partial(_look, module, altered, checks))
+    chooser.learn(module, how)
+    return ("killed", how) if how else ("survived", f"{len(checks)} checks see nothing")
+
+
+def _look(module: str, altered: str, checks: Sequence[Check], note: Callable[[str], None]) -> str:
+    """In a child process: what the checks see of an altered module."""
+
+    def before(check: Check) -> None:
+        note(check.name)
+        limit_time(5 + 5 * check.seconds)
+
+    limit_memory()
+    limit_time(20)
+    try:
+        swap(importlib.import_module(module), altered)
+    except BaseException as error:  # noqa: BLE001 - SystemExit too
+        return f"{type(error).__name__} while it is imported"
+    return seen_by(checks, before)
+
+
+def all_checks(seed: int, items: Sequence[pytest.Item]) -> list[Check]:
+    """Batches of the fuzz targets, and tests."""
+    batches = [
+        Check(f"{one[1].target} on {one[0]} #{number}", f"seed {seed}", partial(failure, one))
+        for number, one in enumerate(draw_checks(seed))
+    ]
+    return batches + [Check(item.nodeid, _version(item.path), partial(_said, item)) for item in items]
 
 
 @cache
-def refuse_unsound(module: str, tests: Tests) -> None:
-    """Raise RuntimeError where the tests fail on a module as it is: every mutant would count as killed."""
-    if said := outcome(module, source_of(module)[1], [], tests):
-        raise RuntimeError(f"{module} fails without a fault in it: {said}")
+def _version(file: Path) -> str:
+    return f"{zlib.crc32(file.read_bytes()):08x}"
+
+
+def _said(item: pytest.Item) -> str:
+    return "fails" if failing(item) else ""
 
 
 def summary(verdicts: dict[str, list[Any]], generated: int) -> str:
@@ -89,8 +138,10 @@ def summary(verdicts: dict[str, list[Any]], generated: int) -> str:
         lines.append(
             f"{title}: {killed} of {distinct} killed" + (f": {killed / distinct:.1%}" if distinct else "")
         )
-    by_tests = sum(v[0] == "killed" and v[1].startswith("tests/") for v in verdicts.values())
-    lines.append(f"{by_tests} of the killed by tests alone, the others by fuzz targets")
+    by_tests = sum(v[0] == "killed" and "tests/" in v[1] for v in verdicts.values())
+    lines.append(
+        f"{by_tests} of the killed by a test, the others by a batch of a fuzz target, whichever came first"
+    )
     return "\n".join(lines)
 
 
@@ -105,33 +156,69 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sample", type=int, metavar="N", help="so many, in a seeded order (default: all)")
     parser.add_argument("--seed", type=int, default=0, help="of the order and of the checks (default: 0)")
     parser.add_argument("--shard", default="0/1", metavar="I/N", help="every N-th of them, from the I-th")
+    parser.add_argument(
+        "--modules", default="all", help="all, first, second, or names with commas (default: all)"
+    )
+    parser.add_argument("--seconds", type=float, help="begin no further mutant after so long")
     parser.add_argument("--targets-only", action="store_true", help="leave the project's own tests out")
     parser.add_argument("--record", type=Path, default=Path("python-mutants.json"))
     args = parser.parse_args(argv)
-    mutants = all_mutants(MODULES)
+    mutants = all_mutants(_LISTS.get(args.modules) or args.modules.split(","))
     random.Random(args.seed).shuffle(mutants)
     own, parts = map(int, args.shard.split("/"))
     chosen = mutants[: args.sample][own::parts]
     stored = json.loads(args.record.read_text()) if args.record.exists() else {}
-    checks, verdicts = draw_checks(args.seed), {}
-    tests = None if args.targets_only else first_failing
-    fresh = sorted({module for module, mutant in chosen if _outdated(stored, mutant)})
-    if tests is not None:
-        load_tests(fresh)
-    for module, mutant in chosen:
-        if _outdated(stored, mutant):
-            started = time.monotonic()
-            verdict = judge(module, mutant, checks, tests)
-            stored[mutant.name] = [*verdict, mutant.original, round(time.monotonic() - started, 2)]
-            args.record.write_text(json.dumps(stored, indent=1) + "\n")
-        verdicts[mutant.name] = old = stored[mutant.name]
-        if old[0] == "survived":
+    fresh = [(module, mutant) for module, mutant in chosen if _outdated(stored, mutant)]
+    run = Run(args.record, stored, args.seconds, sys.stdout)
+    if fresh and args.targets_only:
+        run.judge_all(fresh, args.seed, [])
+    elif fresh:
+        with_tests(all_files(), lambda items: run.judge_all(fresh, args.seed, items))
+    verdicts = {m.name: stored[m.name] for _, m in chosen if not _outdated(stored, m)}
+    for _, mutant in chosen:
+        if verdicts.get(mutant.name, [""])[0] == "survived":
             sys.stdout.write(
                 f"SURVIVED {mutant.name}\n    {mutant.original.strip()}\n    {mutant.mutated.strip()}\n"
             )
-            sys.stdout.flush()
     sys.stdout.write(summary(verdicts, len(mutants)) + "\n")
     return 1 if any(v[0] == "survived" for v in verdicts.values()) else 0
+
+
+class Run:
+    """The judging of some mutants, into a record.
+
+    Args:
+        record: File that is written after each.
+        stored: What it holds.
+        seconds: No mutant is begun later than this; None: all are judged.
+        out: Where progress goes.
+    """
+
+    def __init__(
+        self, record: Path, stored: dict[str, list[Any]], seconds: float | None, out: TextIO
+    ) -> None:
+        self.record, self.stored, self.seconds, self.out = record, stored, seconds, out
+
+    def judge_all(self, fresh: Sequence[tuple[str, Mutant]], seed: int, items: Sequence[pytest.Item]) -> None:
+        """Judge them in their order."""
+        began = time.monotonic()
+        chooser = Chooser(recorded(all_checks(seed, items), MODULES, self.record.with_suffix(".reach")))
+        self._say(f"{len(chooser.checks)} checks recorded in {time.monotonic() - began:.0f} s")
+        began = time.monotonic()
+        for number, (module, mutant) in enumerate(fresh):
+            started = time.monotonic()
+            if self.seconds is not None and started - began > self.seconds:
+                self._say(f"out of time after {number} of {len(fresh)}")
+                return
+            verdict = judge(module, mutant, chooser)
+            self.stored[mutant.name] = [*verdict, mutant.original, round(time.monotonic() - started, 2)]
+            self.record.write_text(json.dumps(self.stored, indent=1) + "\n")
+            if verdict[0] == "survived":
+                self._say(f"survives: {mutant.name}")
+
+    def _say(self, text: str) -> None:
+        self.out.write(text + "\n")
+        self.out.flush()
 
 
 if __name__ == "__main__":

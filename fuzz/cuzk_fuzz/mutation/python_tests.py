@@ -1,110 +1,136 @@
-"""Which of the project's own tests look at a module of the prover, and their run against an altered one.
+"""The project's own tests beside the fuzz targets, held ready in one session of pytest.
 
-The fuzz targets see what changes a proof's values on the whole; a module's own tests see the rest: refusals, single
-functions, shapes that no circuit of the targets has. They run from the root of a checkout.
+The targets see what changes a proof's values on the whole; tests see the rest: refusals, single functions, shapes that
+no circuit of the targets has. They are collected once, from the root of a checkout; children that are forked then run
+one test after the other (python_reach.py says which of them enter which lines).
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 
 def _files(folder: str, *names: str) -> tuple[str, ...]:
     return tuple(f"tests/{folder}/test_{name}.py" for name in names)
 
 
-_FOOTPRINTS = _files("kernels", "footprints")
-_PHASES = (*_FOOTPRINTS, *_files("prover", "phase_values", "phases"))
+def _some(file: str, *names: str) -> tuple[str, ...]:
+    return tuple(f"{file}::test_{name}" for name in names)
 
-#: Test files by module, the quickest first. Slow tests (marker `long`) are left out.
+
+#: Tests by area, whole files or by name; what a test enters decides which mutants it is put to, so each serves many
+#: modules. Of the long files of sums and transforms, which repeat what the targets draw, only the rest is taken.
 SUITES: dict[str, tuple[str, ...]] = {
-    "cuzk.groth16.assemble": _PHASES,
-    "cuzk.groth16.commit": (*_PHASES, *_files("prover", "compiled")),
-    "cuzk.groth16.evaluate": (*_PHASES, *_files("prover", "compiled"), *_files("closures", "prover")),
-    "cuzk.groth16.fold": _files("prover", "phase_values", "fold"),
-    "cuzk.groth16.quotient": (*_PHASES, *_files("prover", "fold")),
-    "cuzk.groth16.setup": (*_FOOTPRINTS, *_files("prover", "phase_values", "setup", "compiled_setup")),
-    "cuzk.ops.batch_add": (*_FOOTPRINTS, *_files("kernels", "batch_add")),
-    "cuzk.ops.classify": (*_FOOTPRINTS, *_files("kernels", "classify")),
-    "cuzk.ops.domain": (*_FOOTPRINTS, *_files("kernels", "ntt_domain", "ntt_factors")),
-    "cuzk.ops.fixed_base": (*_FOOTPRINTS, *_files("kernels", "fixed_base")),
-    "cuzk.ops.fr_vec": (*_FOOTPRINTS, *_files("kernels", "fr_vec", "fr_powers")),
-    "cuzk.ops.lagrange": (*_FOOTPRINTS, *_files("kernels", "ntt_domain")),
-    "cuzk.ops.msm": (
-        *_FOOTPRINTS,
-        *(f"tests/kernels/test_msm.py::test_{name}" for name in (
-            "bad_shapes_and_parameters", "bad_scalars_and_indices", "memory_limit_makes_passes",
-            "windows_are_combined_on_the_host_device", "index_lists",
-        )),
-        *_files("kernels", "msm_context"),
+    "footprints": _files("kernels", "footprints"),
+    "scalars": _files("kernels", "classify", "fr_powers", "fr_vec", "ntt_domain", "ntt_factors", "spmv"),
+    "transforms": _some(
+        "tests/kernels/test_ntt.py", "bad_input_is_refused", "empty_batch", "delta_and_shift", "batches"
     ),
-    "cuzk.ops.ntt": (
-        *_FOOTPRINTS,
-        *_files("kernels", "ntt_domain"),
-        *(f"tests/kernels/test_ntt.py::test_{name}" for name in (
-            "bad_input_is_refused", "empty_batch", "delta_and_shift", "batches",
-        )),
+    "sums": (
+        *_files("kernels", "batch_add", "fixed_base", "msm_context", "msm_sort", "points", "sums"),
+        *_some(
+            "tests/kernels/test_msm.py", "bad_shapes_and_parameters", "bad_scalars_and_indices",
+            "memory_limit_makes_passes", "windows_are_combined_on_the_host_device", "index_lists",
+        ),
     ),
-    "cuzk.ops.points": (*_FOOTPRINTS, *_files("kernels", "points")),
-    "cuzk.ops.power_tables": (*_FOOTPRINTS, *_files("kernels", "fr_powers", "ntt_domain")),
-    "cuzk.ops.scan": (*_FOOTPRINTS, *_files("kernels", "classify", "msm_sort")),
-    "cuzk.ops.spmv": (*_FOOTPRINTS, *_files("kernels", "spmv")),
-    "cuzk.ops.sums": (*_FOOTPRINTS, *_files("kernels", "sums")),
+    "halves": _files("kernels", "endomorphism"),
+    "points of a key": (*_files("kernels", "point_ntt", "point_sums"), *_files("formats", "phase2")),
+    "compiled circuits": (
+        *_files("kernels", "piece_checks", "piece_columns", "piece_spmv", "witness_program"),
+        *_files("prover", "compiled", "compiled_setup", "same_rows"),
+    ),
+    "synthesis": (
+        *_files("synthesis", "adversarial", "constraint_system", "programs"),
+        *_files("circuits", "gadgets", "template"),
+    ),
+    "proofs": (
+        *_files("prover", "convert", "fold", "key_stream", "phase_values", "phases", "residency", "setup"),
+        *_files("prover", "waiting"),
+        *_some(
+            "tests/prover/test_streaming.py", "infinite_bases_do_not_pass", "variants",
+            "several_proofs_in_a_row", "a_batch_is_cut_by_what_fits",
+            "too_little_memory_is_refused_with_the_need", "late_copies_are_waited_for",
+        ),
+        *_some(
+            "tests/prover/test_prover.py", "blinding_values", "small_domains", "five_runs_and_a_batch",
+            "blinding_is_drawn_and_wiped", "unsatisfied_witness", "damaged_key_is_the_keys_fault",
+            "witness_of_another_circuit", "device_fault_is_the_devices_fault", "threads_share_a_prover",
+            "random_circuits", "unreduced_witness_reaches_no_kernel", "start_and_finish_are_prove_batch",
+            "what_was_started_is_finished_once_by_its_prover",
+        ),
+        *_files("devices", "cuda_proofs"),
+        *_files("variants", "values"),
+        *_files("closures", "prover"),
+    ),
+    "verification": (
+        *_files("prover", "verify"), *_files("kernels", "pairing_bn254"), *_files("engine", "aside"),
+        *_files("regressions", "VER_batches", "VER_verifier"),
+    ),
+    "arrays": (
+        *_files("curves", "limbs"),
+        *_files("formats", "json", "keys", "r1cs", "round_trips", "wtns", "zkey", "zkey_write"),
+        *_files("regressions", "R1C_circuits_and_proofs", "FLD_field_arithmetic", "ENC_encodings"),
+    ),
 }  # fmt: skip
 
 _OPTIONS = (
-    "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--timeout=0",
+    "-x", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--timeout=0",
     "--hypothesis-profile=quick", "-m", "not long and not device and not interop",
     # The harness is loaded before pytest, which cannot rewrite its assertions any more.
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
 )  # fmt: skip
 
 
-class _First:
-    """Remembers what failed first."""
-
-    def __init__(self) -> None:
-        self.name = ""
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Called by pytest after each part of a test."""
-        if report.failed and not self.name:
-            self.name = report.nodeid
+def all_files() -> tuple[str, ...]:
+    """Every file, once."""
+    return tuple(dict.fromkeys(file for files in SUITES.values() for file in files))
 
 
-def load_tests(modules: Sequence[str]) -> None:
-    """Import the test files of some modules, so that children that are forked later have them at once.
+class _Held:
+    """Runs something in place of the tests that were collected, and keeps what it raises."""
+
+    def __init__(self, work: Callable[[Sequence[pytest.Item]], None]) -> None:
+        self.work = work
+        self.error: BaseException | None = None
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Called by pytest once everything is collected."""
+        if not session.testsfailed:
+            try:
+                self.work(session.items)
+            except BaseException as error:  # noqa: BLE001 - raised again outside of pytest
+                self.error = error
+        return True
+
+
+def with_tests(files: Sequence[str], work: Callable[[Sequence[pytest.Item]], None]) -> None:
+    """Collect tests, and do some work with them while their session is open.
 
     Raises:
         FileNotFoundError: A file is not there, as outside a checkout.
         RuntimeError: A file cannot be imported, or holds no test.
     """
-    files = sorted({file for module in modules for file in SUITES.get(module, ())})
     if missing := [file for file in files if not Path(file.partition("::")[0]).exists()]:
         raise FileNotFoundError(f"{missing[0]} is not below {Path.cwd()}: start from the root of a checkout")
-    if files and (code := _run([*files, "--collect-only"], _First())) != 0:
-        raise RuntimeError(f"pytest cannot collect {', '.join(files)}: it ends with {code}")
-
-
-def first_failing(module: str) -> str:
-    """The first test of a module's files that fails; empty where none does."""
-    files = SUITES.get(module, ())
-    if not files:
-        return ""
-    first = _First()
-    code = _run(files, first)
-    return "" if code == 0 else first.name or f"pytest ends with {code}"
-
-
-def _run(arguments: Sequence[str], plugin: object) -> int:
+    held = _Held(work)
     with (
         Path(os.devnull).open("w") as quiet,
         contextlib.redirect_stdout(quiet),
         contextlib.redirect_stderr(quiet),
     ):
-        return int(pytest.main([*_OPTIONS, *arguments], plugins=[plugin]))
+        code = int(pytest.main([*_OPTIONS, *files], plugins=[held]))
+    if held.error is not None:
+        raise held.error
+    if code != 0:
+        raise RuntimeError(f"pytest cannot collect {', '.join(files)}: it ends with {code}")
+
+
+def failing(item: pytest.Item) -> bool:
+    """Run one test with fixtures of its own; whether it fails."""
+    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
