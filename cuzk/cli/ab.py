@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cuzk.cli.counting import count_lines
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import DeviceOption, JsonOption, check_device_name
 from cuzk.cli.output import note, print_json, print_table, table
@@ -168,7 +169,8 @@ def _compare(
     if not differs and pairs is not None:
         note(f"times: {pairs} pairs, ABBA, {clock} clock")
         report["times"] = [
-            asdict(row) | {"verdict": row.verdict} for row in measure(a, b, pairs=pairs, clock=clock)
+            asdict(row) | {"verdict": row.verdict}
+            for row in measure(a, b, pairs=pairs, clock=clock, progress=count_lines("pairs", pairs))
         ]
     if as_json:
         print_json(report)

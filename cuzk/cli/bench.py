@@ -14,6 +14,7 @@ import typer
 
 from cuzk.cli.bench_engine import ENGINE_KINDS, EngineBench, bench_engine
 from cuzk.cli.bench_synth import ACTING, bench_synth
+from cuzk.cli.counting import count_lines
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import DeviceOption, JsonOption, VariantOption, check_device_name, open_device
 from cuzk.cli.output import note, print_json, print_table, table
@@ -204,8 +205,13 @@ def _check_variants(kind: Kind, settings: list[str]) -> dict[str, str]:
 
 def _measure(case: Case, device: Device, n: int, repeats: int) -> dict[str, Any]:
     """Warm up once, then time each run between two synchronisations."""
+    tell = count_lines("runs", repeats)
     _timed(case.run, device)
-    seconds = sorted(_timed(case.run, device) for _ in range(repeats))
+    seconds = []
+    for done in range(1, repeats + 1):
+        seconds.append(_timed(case.run, device))
+        tell(done)
+    seconds.sort()
     median = statistics.median(seconds)
     quartiles = statistics.quantiles(seconds, n=4, method="inclusive") if repeats > 1 else [median] * 3
     return {

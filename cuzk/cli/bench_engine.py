@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cuzk.cli.counting import count_lines
 from cuzk.cli.output import note, print_json, print_table, table
 from cuzk.errors import EngineError, InputError
 
@@ -139,7 +140,10 @@ def _load(
 
     with sampler.running(), ThreadPoolExecutor(clients) as pool:
         began = time.perf_counter()
-        done = list(pool.map(one, priorities))
+        done, tell = [], count_lines("jobs", bench.jobs)
+        for ended in pool.map(one, priorities):
+            done.append(ended)
+            tell(len(done))
         wall_s = time.perf_counter() - began
     return _summary(done, priorities if mixed else [], wall_s, sampler.peaks) | {"concurrency": clients}
 
@@ -182,11 +186,13 @@ def _stress(target: Target, bench: EngineBench, circuit: str, payload: bytes) ->
 def _preload(target: Target, bench: EngineBench, circuit: str, _: bytes) -> dict[str, Any]:
     """A key loaded and evicted, again and again."""
     cold, warm, freed = [], [], 0
-    for _round in range(bench.jobs):
+    tell = count_lines("loads", bench.jobs)
+    for done in range(1, bench.jobs + 1):
         target.evict(circuit)
         cold.append(target.preload(circuit))
         warm.append(target.preload(circuit))
         freed = target.evict(circuit)
+        tell(done)
     if not freed:
         raise EngineError(
             "the key cannot be evicted", limit="a proof holds it", remedy="try when no job runs"
@@ -211,12 +217,14 @@ def _synth_only(circuit: str, payload: bytes, repeats: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="cuzk-bench-") as folder:
         path = Path(folder) / "payload"
         path.write_bytes(payload)
-        for _ in range(repeats + 1):
+        tell = count_lines("runs", repeats + 1)
+        for done in range(1, repeats + 2):
             forget_files()
             aside.forget()
             began = time.perf_counter()
             assignment_of(circuit, Payload(path, form_of(payload), 0))
             seconds.append((time.perf_counter() - began) * 1e3)
+            tell(done)
     return {"where": "in process", "jobs": repeats, "synthesis_ms": percentiles(seconds[1:])}
 
 

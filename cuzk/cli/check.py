@@ -58,6 +58,7 @@ def check(
     header = header_of(kernel, KERNEL_DIR)
     code = 0
     while True:
+        note(f"{header}: compile its kernels, and compare them for up to {seconds:g} s of a processor")
         seen = _stamps(KERNEL_DIR)
         verdict, rows, why = _once(header, KERNEL_DIR, seconds, findings, None if no_gpu else arch, reference)
         code = 0 if verdict.state == "agrees" else 1

@@ -8,6 +8,7 @@ left is the rest of it at the pace measured so far.
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -105,6 +106,7 @@ PTAU_STEPS: tuple[_Step, ...] = (
 
 #: Where there is no terminal, a step that takes longer than this says how far it is, that often; seconds.
 _LINE_EVERY_S = 10.0
+_TICK_S = 0.5
 #: No words about so little time.
 _WORTH_SAYING_S = 1.0
 
@@ -137,11 +139,33 @@ class Progress:
         self._bar: RichProgress | None = None
         self._task: TaskID | None = None
         self._is_open = False
+        self._began_ns = clock()
+        self._over = threading.Event()
+        self._watcher: threading.Thread | None = None
 
     def __enter__(self) -> Self:
         if not self._quiet:
             self._open()
+            self._watch()
         return self
+
+    def _watch(self) -> None:
+        """Let a thread look after the display until the block ends."""
+        self._watcher = threading.Thread(target=self._look_after, name="cuzk-progress", daemon=True)
+        self._watcher.start()
+
+    def _look_after(self) -> None:
+        while self._bar is None and not self._over.wait(_TICK_S):
+            self.tick()
+
+    def tick(self) -> None:
+        """Say that a step still runs, where there is no bar and nothing was said for long."""
+        now_ns = self._clock()
+        if self._bar is None and self._next < len(self._steps) and self._is_late(now_ns):
+            self._line(f"{self._steps[self._next][1]}: {(now_ns - self._began_ns) / 1e9:.0f} s so far")
+
+    def _is_late(self, now_ns: int) -> bool:
+        return now_ns - self._last_line_ns > _LINE_EVERY_S * 1e9
 
     def _open(self) -> None:
         """From now on something is shown."""
@@ -155,6 +179,9 @@ class Progress:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
+        if self._watcher is not None:
+            self._watcher.join()
         if self._bar is not None:
             self._bar.stop()
 
@@ -236,7 +263,7 @@ class Progress:
             self._remaining.start(phase)
         at = self._index(phase)
         if at is not None and not self._quiet:
-            self._next = at
+            self._next, self._began_ns = at, self._clock()
             self._update()
 
     def advanced(self, phase: str, share: float) -> None:
@@ -246,7 +273,7 @@ class Progress:
         if self._remaining is not None:
             self._remaining.advance(phase, share)
         self._update()
-        late = self._clock() - self._last_line_ns > _LINE_EVERY_S * 1e9
+        late = self._is_late(self._clock())
         if self._bar is None and late and self._next < len(self._steps) and share < 1:
             self._line(f"{self._steps[self._next][1]}: {share:.0%}")
 

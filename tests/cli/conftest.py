@@ -27,3 +27,4 @@ def checked_keys(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempP
 def no_late_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let commands that are mostly quick say nothing of their steps, however busy the machine is."""
     monkeypatch.setattr("cuzk.cli.late._AFTER_S", 1e6)
+    monkeypatch.setattr("cuzk.cli.progress._TICK_S", 1e6)

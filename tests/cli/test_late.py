@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cuzk.cli import late, loading
+from cuzk.cli import late, loading, progress
+from cuzk.cli.counting import count_lines
 from cuzk.cli.late import LateProgress
+from cuzk.cli.progress import Progress
 from cuzk.curves import get_curve
 from cuzk.limbs import points_from_ints
 from tests.cli import support
@@ -30,6 +32,7 @@ STEPS = (("record", "record it"), ("hash", "hash all rows"))
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command counts as a long one from its start."""
     monkeypatch.setattr(late, "_AFTER_S", 0.0)
+    monkeypatch.setattr(progress, "_TICK_S", 1e6)
 
 
 class _Clock:
@@ -92,6 +95,36 @@ def test_a_step_that_says_nothing_itself_gets_a_line_every_ten_seconds(
     assert capsys.readouterr().err.splitlines() == [
         "sizes", "  record it: 11 s so far", "  record it: 22 s so far", "  record it: 25.00 s"
     ]  # fmt: skip
+
+
+def test_a_timed_loop_counts_without_a_thread(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = _Clock()
+    tell = count_lines("pairs", 10, clock=clock)
+    for done in range(1, 11):
+        clock.now_s += 4
+        tell(done)
+    assert capsys.readouterr().err.splitlines() == [
+        "  pairs: 3 of 10 (about 30 s left)",
+        "  pairs: 6 of 10 (about 16 s left)",
+        "  pairs: 9 of 10 (about 4 s left)",
+    ]
+    assert not [thread for thread in threading.enumerate() if thread.name == "cuzk-progress"]
+
+
+def test_steps_of_prove_and_setup_that_say_nothing_get_lines_too(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large key is read for minutes, of which no share is known."""
+    monkeypatch.setattr(progress, "_TICK_S", 0.001)
+    clock, said = _Clock(), []
+    monkeypatch.setattr(Progress, "_line", lambda _, text: said.append(text))
+    with Progress("prove", STEPS, clock=clock) as shown:
+        shown.started("record")
+        clock.now_s += 12
+        _wait_for(lambda: len(said) > 0)
+        shown.ended("record", 12.0)
+    assert said[0] == "record it: 12 s so far"
+    assert capsys.readouterr().err == "prove\n"
 
 
 def test_an_error_ends_the_display(capsys: pytest.CaptureFixture[str], at_once: None) -> None:
