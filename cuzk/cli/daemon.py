@@ -29,6 +29,17 @@ EXAMPLES = epilog(
     "or Ctrl-C lets accepted jobs finish, the second stops at once; jobs survive either, and a kill.",
 )
 
+_RayOption = Annotated[
+    str | None,
+    typer.Option("--ray", metavar="ADDRESS", help="Prove on every GPU of a Ray cluster: auto or HOST:PORT."),
+]
+_JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json", help="Say on stdout, as JSON, that it is ready and where; log JSON lines on stderr."
+    ),
+]
+
 
 def daemon(
     config: Annotated[
@@ -55,18 +66,8 @@ def daemon(
             help="One worker process each; may be repeated. By default every GPU, or the cpu.",
         ),
     ] = None,
-    ray: Annotated[
-        str | None,
-        typer.Option(
-            "--ray", metavar="ADDRESS", help="Prove on every GPU of a Ray cluster: auto or HOST:PORT."
-        ),
-    ] = None,
-    as_json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Say on stdout, as JSON, that it is ready and where; log JSON lines on stderr."
-        ),
-    ] = False,
+    ray: _RayOption = None,
+    as_json: _JsonOption = False,
 ) -> None:
     """Accept jobs over gRPC, prove them, and keep keys loaded between them."""
     require_engine_libraries()
