@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import resource
 import sys
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,13 +97,32 @@ def open_devices(path: Path, platform: str) -> list[Device]:
     ]
 
 
-def run_battery(battery: list[Drawn], path: Path, platform: str) -> bool:
+@dataclass(frozen=True)
+class Choice:
+    """One mutant of an object that holds many.
+
+    Attributes:
+        number: Which; 0 is none of them.
+        order: In which order the batches are run; each meets the same device in any order.
+        before: Called with the number of each batch before it runs.
+    """
+
+    number: int
+    order: Sequence[int]
+    before: Callable[[int], None]
+
+
+def run_battery(battery: list[Drawn], path: Path, platform: str, choice: Choice | None = None) -> bool:
     """Whether some answer is wrong, or no answer comes; stops at the first."""
     try:
         devices = open_devices(path, platform)
-        for i, drawn in enumerate(battery):
-            answers = drawn.batch.answers(devices[i % len(devices)])
-            if mismatches(answers, drawn.expected):
+        if choice is not None:
+            ctypes.c_int.in_dll(ctypes.CDLL(str(path)), "cuzk_mutant").value = choice.number
+        for i in choice.order if choice else range(len(battery)):
+            if choice is not None:
+                choice.before(i)
+            answers = battery[i].batch.answers(devices[i % len(devices)])
+            if mismatches(answers, battery[i].expected):
                 return True
     except (CuzkError, ValueError, RuntimeError, MemoryError, ArithmeticError, LookupError):
         return True
@@ -115,7 +136,9 @@ def main(path: str, platform: str, header: str) -> int:
     return KILLED if run_battery(battery, Path(path), platform) else SURVIVED
 
 
-def fork_battery(battery: list[Drawn], path: Path, platform: str, seconds: int) -> int:
+def fork_battery(
+    battery: list[Drawn], path: Path, platform: str, seconds: int, choice: Choice | None = None
+) -> int:
     """Run the battery in a child process; return its process id. Its exit code is SURVIVED or KILLED.
 
     A fork has the drawn battery at once and keeps the harness alive whatever the mutant does to the child.
@@ -132,7 +155,7 @@ def fork_battery(battery: list[Drawn], path: Path, platform: str, seconds: int) 
         quiet = os.open(os.devnull, os.O_WRONLY)
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
-        code = KILLED if run_battery(battery, path, platform) else SURVIVED
+        code = KILLED if run_battery(battery, path, platform, choice) else SURVIVED
     finally:
         os._exit(code)
 

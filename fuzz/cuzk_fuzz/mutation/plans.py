@@ -143,5 +143,15 @@ PLANS: dict[str, Plan] = {
     "piece_spmv.cuh": _PIECES,
 }
 
+#: Headers by what their scores are told for.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "arithmetic": tuple(h for h in PLANS if h in ("word.cuh", "fp2.cuh", "point.cuh") or h.startswith("field")),
+    "kernels": tuple(
+        h for h in PLANS
+        if h.startswith(("ntt", "msm_")) or h in ("fr_vec.cuh", "classify.cuh", "scan.cuh", "batch_add.cuh", "spmv.cuh")
+    ),
+    "pieces": ("pieces.cuh", "witness_program.cuh", "piece_spmv.cuh"),
+}  # fmt: skip
+
 #: What is sampled where nothing else is asked for.
 DEFAULT_HEADERS = ("field.cuh", "field_mul32.cuh", "field_mul64.cuh", "fp2.cuh", "point.cuh")

@@ -7,9 +7,8 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +35,8 @@ from cuzk_fuzz.mutation.build import (
 from cuzk_fuzz.mutation.equivalents import Equivalent, find, load_equivalents
 from cuzk_fuzz.mutation.operators import Mutant, mutants_of
 from cuzk_fuzz.mutation.plans import PLANS, Plan, PlanKey
-from cuzk_fuzz.mutation.score import Score, Verdict
+from cuzk_fuzz.mutation.score import Verdict
+from cuzk_fuzz.mutation.screen import Screen
 from cuzk_fuzz.mutation.steps import Command, Examination, Slot, Step, Trial
 from cuzk_fuzz.shadow.build import HOOKS, build_runtime
 
@@ -79,6 +79,9 @@ class Runner:
         self._bases: dict[PlanKey, _Base] = {}
         self._shadow_objects: list[Path] = []
         self._seen: dict[tuple[PlanKey, str, str], tuple[int, str]] = {}
+        self._counted: dict[tuple[str, str] | None, str] = {}  # by content
+        self._given = 0
+        self._screen = Screen(self._pristine)
 
     def shuffled(self, seed: int) -> list[Mutant]:
         """All mutants in a seeded order."""
@@ -86,34 +89,43 @@ class Runner:
         random.Random(seed).shuffle(mutants)
         return mutants
 
-    def run(self, mutants: Sequence[Mutant], wanted: int | None = None) -> Iterator[Verdict]:
-        """Examine mutants in order until `wanted` distinct ones were found, or all of them."""
+    def know(self, mutant: Mutant, content: tuple[str, str]) -> None:
+        """Take note of a mutant that was judged earlier: one with the same object is a duplicate of it."""
+        self._seen.setdefault((PLANS[mutant.header].key, *content), (-1, mutant.name))
+        self._counted.setdefault(content, mutant.name)
+
+    def screen(self, mutants: Sequence[Mutant]) -> Iterator[Verdict]:
+        """Those of one header that the battery kills where one object holds many of them."""
+        header = mutants[0].header
+        battery = self._base(PLANS[header]).battery
+        for mutant, (platform, code) in self._screen.killed(header, mutants, battery).items():
+            yield Verdict(mutant, "killed", f"{platform}, {way(code)}")
+
+    def run(self, mutants: Sequence[Mutant]) -> Iterator[Verdict]:
+        """Examine mutants in order, each compiled alone."""
         for header in dict.fromkeys(m.header for m in mutants):
             self._base(PLANS[header])
         done: dict[int, Verdict] = {}
-        queue = iter(enumerate(mutants))
-        emitted = distinct = 0
-        counted: dict[tuple[str, str] | None, str] = {}  # by content
-        while emitted < len(mutants) and (wanted is None or distinct < wanted):
+        queue = iter(enumerate(mutants, start=self._given))
+        emitted, self._given = self._given, self._given + len(mutants)
+        while emitted < self._given:
             for slot in self._slots:
                 if slot.examination is None and (following := next(queue, None)) is not None:
                     number, mutant = following
                     slot.begin(number, self._examine(number, mutant, slot.workshop))
                 if slot.examination is not None and (verdict := slot.poll()) is not None:
                     done[slot.number] = verdict
-            while emitted in done and (wanted is None or distinct < wanted):
+            while emitted in done:
                 verdict = done.pop(emitted)
                 emitted += 1
-                if verdict.content in counted:  # an equal one that was quicker, but stands later in the order
-                    verdict = Verdict(verdict.mutant, "duplicate", counted[verdict.content])
+                if (
+                    verdict.content in self._counted
+                ):  # an equal one that was quicker, but stands later in the order
+                    verdict = Verdict(verdict.mutant, "duplicate", self._counted[verdict.content])
                 elif verdict.content is not None:
-                    counted[verdict.content] = verdict.mutant.name
-                    distinct += 1
+                    self._counted[verdict.content] = verdict.mutant.name
                 yield verdict
             time.sleep(0.005)
-        for slot in self._slots:  # whatever is still under way beyond what was wanted
-            while slot.examination is not None and slot.poll() is None:
-                time.sleep(0.005)
 
     def _examine(self, number: int, mutant: Mutant, workshop: Workshop) -> Examination:
         plan = PLANS[mutant.header]
@@ -141,7 +153,7 @@ class Runner:
                 code = yield Trial(base.battery, path, platform, base.limits[platform])
                 path.unlink()
                 if code != SURVIVED:
-                    return Verdict(mutant, "killed", f"{platform}, {_way(code)}", content)
+                    return Verdict(mutant, "killed", f"{platform}, {way(code)}", content)
             if not different:
                 return Verdict(mutant, "same as the original")
             if (known := find(self.equivalents, mutant)) is not None:
@@ -220,7 +232,7 @@ class Runner:
             code = yield Trial(base.battery, path, SHADOW, base.limits.setdefault(SHADOW, 300))
             path.unlink()
             if place is self._pristine and code != SURVIVED:
-                raise InternalError(f"the unchanged kernels fail with shadow memory ({_way(code)})")
+                raise InternalError(f"the unchanged kernels fail with shadow memory ({way(code)})")
         return code
 
     def _base(self, plan: Plan) -> _Base:
@@ -245,33 +257,15 @@ class Runner:
             child = fork_battery(base.battery, path, platform, 300)
             code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             if code != SURVIVED:
-                raise InternalError(f"the battery fails on the unchanged kernels ({platform}, {_way(code)})")
+                raise InternalError(f"the battery fails on the unchanged kernels ({platform}, {way(code)})")
             base.limits[platform] = _EXTRA_SECONDS + int(_SLOWER * (time.monotonic() - started))
         return base
 
 
-def _way(code: int) -> str:
+def way(code: int) -> str:
     """An exit code of a battery in words."""
     if code == KILLED:
         return "wrong answers"
-    if code in (-signal.SIGXCPU, -signal.SIGKILL):
+    if code in (-signal.SIGXCPU, -signal.SIGKILL, -signal.SIGPROF):
         return "no end"
     return f"signal {-code}" if code < 0 else f"exit code {code}"
-
-
-def score_headers(
-    headers: Sequence[str], *, sample: int | None, seed: int, jobs: int, operators: Sequence[str] = (),
-    on_verdict: Callable[[Verdict], None] = lambda verdict: None,
-) -> Score:  # fmt: skip
-    """Examine all mutants of some headers by some operators, or a seeded sample of so many distinct ones."""
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="cuzk_mutants_") as folder:
-        runner = Runner(headers, Path(folder), jobs=jobs)
-        runner.mutants = [m for m in runner.mutants if not operators or m.operator in operators]
-        score = Score(len(runner.mutants))
-        order = runner.mutants if sample is None else runner.shuffled(seed)
-        for verdict in runner.run(order, sample):
-            score.verdicts.append(verdict)
-            on_verdict(verdict)
-    score.seconds = time.monotonic() - started
-    return score

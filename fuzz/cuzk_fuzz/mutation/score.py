@@ -6,9 +6,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
+from cuzk.perf.signs import rate_upper_bound
 from cuzk_fuzz.mutation.operators import Mutant
 
-#: What can become of a mutant.  Only the last three are distinct.
+#: What can become of a mutant.  Of the last three, those that were compiled alone are distinct.
 VERDICTS = ("not compiling", "same as the original", "duplicate", "killed", "survived", "equivalent")
 
 
@@ -37,11 +38,13 @@ class Score:
         generated: Mutants that the operators make of the headers.
         verdicts: Of those that were looked at, in order.
         seconds: How long it took.
+        processor_seconds: What judging took of processors, without setting up, over verdicts that no record gave.
     """
 
     generated: int
     verdicts: list[Verdict] = field(default_factory=list)
     seconds: float = 0.0
+    processor_seconds: float = 0.0
 
     @property
     def counts(self) -> Counter[str]:
@@ -64,12 +67,22 @@ class Score:
         meant = self.distinct - self.counts["equivalent"]
         return self.counts["killed"] / meant if meant else 1.0
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Clopper and Pearson's interval of 95 % for the score."""
+        meant = self.distinct - self.counts["equivalent"]
+        if not meant:
+            return 0.0, 1.0
+        missed = meant - self.counts["killed"]
+        return 1 - rate_upper_bound(missed, meant, 0.975), rate_upper_bound(meant - missed, meant, 0.975)
+
     def to_json(self) -> dict[str, Any]:
         """As --json writes it."""
         return {
             "generated": self.generated, "examined": len(self.verdicts), "distinct": self.distinct,
             **{name.replace(" ", "_"): self.counts[name] for name in VERDICTS},
-            "score": round(self.score, 4), "seconds": round(self.seconds, 1),
+            "score": round(self.score, 4), "bounds_95": [round(bound, 4) for bound in self.bounds],
+            "seconds": round(self.seconds, 1), "processor_seconds": round(self.processor_seconds, 1),
             "verdicts": [
                 {"name": v.mutant.name, "verdict": v.verdict, "how": v.how,
                  "line": v.mutant.original.strip(), "mutant": v.mutant.mutated.strip()}
