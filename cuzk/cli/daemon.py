@@ -49,13 +49,21 @@ def daemon(
         ),
     ] = None,
     listen: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service.")
+        str | None,
+        typer.Option(
+            metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service; 127.0.0.1:9820 by default."
+        ),
     ] = None,
     status_listen: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Of the page, /status and /metrics; '' for none.")
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Of the page, /status and /metrics; '' for none, 127.0.0.1:9821 by default.",
+        ),
     ] = None,
     state: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Where jobs are kept until they end.")
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Where jobs are kept until they end; cuzk-state by default."),
     ] = None,
     keys: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where keys are.")] = None,
     device: Annotated[

@@ -5,12 +5,16 @@ Would catch: an option or an output that changed while the page did not, an exit
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
+from typer.main import get_command
 
-from tests.cli.docs_page import PAGE, Block, blocks, furnish, normal, rewritten
+from cuzk.cli.app import make_app
+from tests.cli.docs_page import PAGE, ROOT, Block, blocks, furnish, normal, rewritten
 from tests.cli.support import cuzk
 
 _SAMPLE = (
@@ -57,3 +61,43 @@ def test_only_what_differs_between_machines_is_left_out() -> None:
     assert normal("on 2026-11-29 by") == normal("on 2031-01-02 by")
     assert normal("constraints 36") != normal("constraints 37")
     assert normal("verified yes") != normal("verified no")
+
+
+_APP: Any = get_command(make_app())
+_PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+_FENCED = re.compile(r"^```(console|text|sh|bash)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SHOWN = re.compile(r"^((?:\$ )?)(cuzk (?:[^\n]*\\\n)*[^\n]*)$", re.MULTILINE)
+_INLINE = re.compile(r"`(cuzk [^`]+)`")
+#: What stands for the rest of a command, or for any command.
+_OPEN = {"...", "…"}
+
+
+def _found(words: list[str]) -> tuple[Any, list[str]]:
+    """The command that words name, and the rest of them."""
+    command = _APP
+    while words and hasattr(command, "commands") and words[0] in command.commands:
+        command, words = command.commands[words[0]], words[1:]
+    return command, words
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_command_of_the_docs_is_one(page: Path) -> None:
+    """Those in blocks parse; of those within sentences each word before the first option, and each option, is real."""
+    text = page.read_text(encoding="utf-8")
+    for language, block in _FENCED.findall(text):
+        for prompt, line in _SHOWN.findall(block):
+            if not prompt and language in ("console", "text"):
+                continue  # what a command has printed
+            words = shlex.split(line.replace("\\\n", " "), comments=True)[1:]
+            if _OPEN & set(words) or words[:1] == ["--help"]:
+                continue
+            command, rest = _found(words)
+            assert not hasattr(command, "commands"), (page.name, line)
+            command.make_context(words[0], list(rest))
+    for line in _INLINE.findall(text):
+        words = line.replace("\n", " ").split()[1:]
+        command, rest = _found(words)
+        assert rest != words or words[0].startswith("-") or words[0] in _OPEN, (page.name, line)
+        known = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
+        known |= {"--help", "--version"}
+        assert {word.partition("=")[0] for word in rest if word.startswith("--")} <= known, (page.name, line)
