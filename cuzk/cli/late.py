@@ -36,6 +36,9 @@ class LateProgress(Progress):
             self._open()
             super()._look_after()
 
+    def _words(self) -> str:
+        return super()._words() if self._next < len(self._steps) else self.title
+
     def remark(self, text: str) -> None:
         """Say what is no progress, but has to be known: also where nothing is shown."""
         if self._bar is None:

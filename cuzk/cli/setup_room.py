@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cuzk.pieces import CompiledCircuit
     from cuzk.relation import R1CS
 
-__all__ = ["check_room", "need_of", "need_words"]
+__all__ = ["check_disk", "check_room", "need_of", "need_words"]
 
 
 def need_of(circuit: R1CS | CompiledCircuit, device: Device) -> SetupNeed:
@@ -48,14 +48,7 @@ def check_room(need: SetupNeed, device: Device, key: Path, name: str) -> None:
     """
     from cuzk.device.machine import memory_bytes
 
-    free = _free_bytes(key)
-    if need.file > free:
-        raise InputError(
-            f"the key of {name} takes {need.file} bytes on the disk, more than there is room for",
-            where=str(key),
-            limit=f"{free} bytes are free",
-            remedy="make room, or write it to another disk",
-        )
+    check_disk(need, key, name)
     if need.device > device.limits.memory_bytes:
         raise OutOfMemoryError(
             f"a set-up of {name} takes {need.device} bytes of the device: {_sum_words(need.device_parts)}",
@@ -71,6 +64,22 @@ def check_room(need: SetupNeed, device: Device, key: Path, name: str) -> None:
             limit=f"{available} bytes are available",
             remedy="close other programs, or use a machine with more memory; a built-in circuit takes less without "
             "--matrices",
+        )
+
+
+def check_disk(need: SetupNeed, key: Path, name: str) -> None:
+    """Refuse a key that has no room on the disk; arguments as of check_room.
+
+    Raises:
+        InputError: The disk has less.
+    """
+    free = _free_bytes(key)
+    if need.file > free:
+        raise InputError(
+            f"the key of {name} takes {need.file} bytes on the disk, more than there is room for",
+            where=str(key),
+            limit=f"{free} bytes are free",
+            remedy="make room, or write it to another disk",
         )
 
 

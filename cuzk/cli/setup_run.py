@@ -55,8 +55,7 @@ class SetupRun:
         from cuzk.groth16.work import num_workers, setup_work
         from cuzk.pieces import CompiledCircuit
 
-        if ptau is None:
-            self._check_room()
+        self._check_room(from_powers=ptau is not None)
         load_kernels(self.device, self.circuit.curve, self.recorder)
         if self.progress.is_shown and ptau is None:
             self.progress.expect(setup_work(self.circuit, num_workers(self.device)))
@@ -111,13 +110,21 @@ class SetupRun:
             check_points(powers.points(), curve_checker(self.device), NotOnCurveError)
             check_points(powers.points(), subgroup_checker(self.device, count), NotInSubgroupError)
 
-    def _check_room(self) -> None:
-        """Say what the set-up takes; refuse one that takes more than there is."""
-        from cuzk.cli.setup_room import check_room, need_of, need_words
+    def _check_room(self, *, from_powers: bool) -> None:
+        """Say what the set-up takes; refuse one that takes more than there is.
 
-        need = need_of(self.circuit, self.device)
-        self.progress.say(f"takes {need_words(need)}")
-        check_room(need, self.device, self.key, Path(self.name).name)
+        Of one from powers of tau, whose memory is not modelled, only the key's file.
+        """
+        from cuzk.cli.setup_room import check_disk, check_room, need_of, need_words
+        from cuzk.device.arena import format_bytes
+
+        need, name = need_of(self.circuit, self.device), Path(self.name).name
+        if from_powers:
+            self.progress.say(f"takes {format_bytes(need.file)} on the disk")
+            check_disk(need, self.key, name)
+        else:
+            self.progress.say(f"takes {need_words(need)}")
+            check_room(need, self.device, self.key, name)
 
     def _streamed(self, circuit: CompiledCircuit) -> ProvingKey:
         """Points go to the file as they are made."""

@@ -127,6 +127,16 @@ def test_steps_of_prove_and_setup_that_say_nothing_get_lines_too(
     assert capsys.readouterr().err == "prove\n"
 
 
+def test_the_words_of_a_bar(at_once: None) -> None:
+    """A command that writes nothing does not end with writing."""
+    shown = LateProgress("sizes", STEPS)
+    for name, words in STEPS:
+        shown.started(name)
+        assert shown._words() == f"sizes: {words}"
+        shown.ended(name, 1.0)
+    assert shown._words() == "sizes"
+
+
 def test_an_error_ends_the_display(capsys: pytest.CaptureFixture[str], at_once: None) -> None:
     def fail() -> None:
         with LateProgress("sizes", STEPS) as progress, progress.step("record"):

@@ -90,6 +90,16 @@ def test_a_full_disk_is_refused_before_any_work(
     assert entries(tmp_path) == set()
 
 
+def test_a_full_disk_is_refused_before_powers_of_tau_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "powers.ptau").write_bytes(b"never looked at")
+    monkeypatch.setattr("os.statvfs", lambda _: SimpleNamespace(f_bavail=2, f_frsize=4096))
+    refused = run(tmp_path, "--ptau", str(tmp_path / "powers.ptau"))
+    assert_refused(refused, 2, "takes 353.38 KiB on the disk", "k.cuzk", "8192 bytes are free", "make room")
+    assert entries(tmp_path) == {"powers.ptau"}
+
+
 def test_a_host_with_too_little_is_refused_with_the_sum(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
