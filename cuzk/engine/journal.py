@@ -93,58 +93,72 @@ class Journal:
         self._remove_orphans()
 
     def _open(self) -> sqlite3.Connection:
+        db = None
         try:
             db = sqlite3.connect(self._path, timeout=1.0, isolation_level=None, check_same_thread=False)
-            db.row_factory = sqlite3.Row
-            db.execute("PRAGMA locking_mode = EXCLUSIVE")
-            db.execute("PRAGMA journal_mode = WAL")
-            db.execute("PRAGMA synchronous = FULL")
-            db.execute("PRAGMA foreign_keys = ON")
-            db.execute("BEGIN IMMEDIATE")
-            version = int(db.execute("PRAGMA user_version").fetchone()[0])
-            if version == 0:
-                for statement in filter(str.strip, _SCHEMA.split(";")):
-                    db.execute(statement)
-                db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            db.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            is_used = error.sqlite_errorcode == sqlite3.SQLITE_BUSY
-            raise EngineError(
-                "another daemon uses the state folder"
-                if is_used
-                else f"the journal cannot be opened: {error}",
-                where=os.fspath(self.folder if is_used else self._path),
-                remedy=(
-                    "stop the other daemon, or give this one another folder" if is_used else "choose another"
-                )
-                + " with --state",
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise FormatError(
-                f"the journal is damaged: {error}",
-                path=self._path,
-                remedy="move it away; jobs in it are lost, keys are not",
-            ) from error
-        if version not in (0, SCHEMA_VERSION):
-            db.close()
+            self._prepare(db)
+        except (sqlite3.Error, FormatError) as error:
+            if db is not None:
+                db.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise self._not_opened(error) from error
+            raise (error if isinstance(error, FormatError) else self._damaged(error)) from error
+        return db
+
+    def _not_opened(self, error: sqlite3.OperationalError) -> EngineError:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            return EngineError(
+                "another daemon uses the state folder",
+                where=os.fspath(self.folder),
+                remedy="stop the other daemon, or give this one another folder with --state",
+            )
+        return EngineError(
+            f"the journal cannot be opened: {error}",
+            where=os.fspath(self._path),
+            remedy="choose another with --state",
+        )
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Lock the file, make what it lacks, and look whether it is whole: what is not would lose jobs unsaid."""
+        db.row_factory = sqlite3.Row
+        db.execute("PRAGMA locking_mode = EXCLUSIVE")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute("BEGIN IMMEDIATE")
+        version = int(db.execute("PRAGMA user_version").fetchone()[0])
+        if version == 0:
+            for statement in filter(str.strip, _SCHEMA.split(";")):
+                db.execute(statement)
+            db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        elif version != SCHEMA_VERSION:
             raise FormatError(
                 f"the journal has version {version}",
                 path=self._path,
                 limit=f"version {SCHEMA_VERSION}",
                 remedy="start the daemon that wrote it and let it drain, or move the journal away",
             )
-        return db
+        found = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+        if found != "ok":
+            raise self._damaged(ValueError(found))
+        db.execute("COMMIT")
+
+    def _damaged(self, error: Exception) -> FormatError:
+        words = " ".join(str(error).split())
+        return FormatError(
+            f"the journal is damaged: {words}",
+            path=self._path,
+            remedy="move it away; jobs in it are lost, keys are not",
+        )
 
     def _newest(self) -> float:
         """The last time in here."""
-        row = self._db.execute(
-            "SELECT MAX(MAX(submitted, COALESCE(finished, 0))) AS newest FROM jobs"
-        ).fetchone()
+        (row,) = self._rows("SELECT MAX(MAX(submitted, COALESCE(finished, 0))) AS newest FROM jobs")
         return float(row["newest"] or 0.0)
 
     def _remove_orphans(self) -> None:
         """Delete payloads whose job was never accepted, or has ended."""
-        rows = self._db.execute("SELECT payload FROM jobs WHERE state IN (?, ?)", _OPEN)
+        rows = self._rows("SELECT payload FROM jobs WHERE state IN (?, ?)", *_OPEN)
         wanted = {row["payload"] for row in rows}
         for path in self._payloads.iterdir():
             if path.name not in wanted:
@@ -217,21 +231,40 @@ class Journal:
 
     def find(self, job_id: str) -> Job | None:
         """A job with its proofs, or None."""
-        row = self._db.execute("SELECT * FROM jobs WHERE id = ?", (job_id,)).fetchone()
+        (row,) = self._rows("SELECT * FROM jobs WHERE id = ?", job_id) or (None,)
         return None if row is None else self._job(row)
+
+    def _rows(self, query: str, *values: object) -> list[sqlite3.Row]:
+        """Answers to a query.
+
+        Raises:
+            EngineError: The disk fails.   FormatError: The journal is damaged.
+        """
+        try:
+            return self._db.execute(query, values).fetchall()
+        except sqlite3.OperationalError as error:
+            raise EngineError(f"the journal cannot be read: {error}", where=os.fspath(self._path)) from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(error) from error
 
     def unfinished(self) -> list[Job]:
         """Jobs that have not ended, oldest first."""
-        rows = self._db.execute("SELECT * FROM jobs WHERE state IN (?, ?) ORDER BY seq", _OPEN).fetchall()
+        rows = self._rows("SELECT * FROM jobs WHERE state IN (?, ?) ORDER BY seq", *_OPEN)
         return [self._job(row) for row in rows]
 
     def totals(self) -> dict[JobState, int]:
         """How many jobs are kept, by state."""
-        rows = self._db.execute("SELECT state, COUNT(*) AS n FROM jobs GROUP BY state")
+        rows = self._rows("SELECT state, COUNT(*) AS n FROM jobs GROUP BY state")
         return {JobState(row["state"]): int(row["n"]) for row in rows}
 
     def _job(self, row: sqlite3.Row) -> Job:
-        proofs = self._db.execute("SELECT partition, proof FROM proofs WHERE job = ?", (row["id"],))
+        try:
+            return self._parsed(row)
+        except (ValueError, TypeError) as error:
+            raise self._damaged(ValueError(f"job {row['id']!r:.60}: {error}")) from error
+
+    def _parsed(self, row: sqlite3.Row) -> Job:
+        proofs = self._rows("SELECT partition, proof FROM proofs WHERE job = ?", row["id"])
         return Job(
             id=row["id"],
             seq=row["seq"],

@@ -137,6 +137,48 @@ def test_a_damaged_journal_is_named(tmp_path: Path) -> None:
         Journal(tmp_path)
 
 
+def test_a_damaged_page_is_named_and_costs_no_payload(tmp_path: Path) -> None:
+    """Whichever page it is: a journal that is not whole is not used, nor are files of its jobs taken for strays."""
+    journal = Journal(tmp_path)
+    names = {accepted(journal, f"job-{i:03}").payload_path.name for i in range(60)}
+    journal.close()
+    file = tmp_path / "journal.sqlite"
+    whole = file.read_bytes()
+    refused = []
+    for page in range(0, len(whole), 4096):
+        file.write_bytes(whole[:page] + b"\xa5" * 4096 + whole[page + 4096 :])
+        try:
+            again = Journal(tmp_path)
+        except FormatError as error:
+            refused.append(str(error))
+        else:
+            assert len(again.unfinished()) == 60
+            again.close()
+        assert {path.name for path in (tmp_path / "payloads").iterdir()} == names
+    assert len(refused) > 3
+    assert all("the journal is damaged" in reason for reason in refused)
+
+
+@pytest.mark.parametrize(
+    "change", ["priority = 99", "tags = '{'", "form = 'x'", "times_ms = ''", "state = 'x'"]
+)
+def test_a_row_that_says_nothing_is_named(tmp_path: Path, change: str) -> None:
+    journal = Journal(tmp_path)
+    accepted(journal, "mine")
+    journal.close()
+    with sqlite3.connect(tmp_path / "journal.sqlite") as db:
+        db.execute(f"UPDATE jobs SET {change}")
+    db.close()
+    with pytest.raises(FormatError, match=r"journal is damaged.*mine"):
+        Journal(tmp_path).find("mine")
+
+
+def test_a_folder_in_its_place_is_named(tmp_path: Path) -> None:
+    (tmp_path / "journal.sqlite").mkdir()
+    with pytest.raises(EngineError, match=r"journal.sqlite: the journal cannot be opened.*--state"):
+        Journal(tmp_path)
+
+
 def test_a_full_disk_accepts_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     journal = Journal(tmp_path)
 
