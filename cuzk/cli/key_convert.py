@@ -74,8 +74,9 @@ def key_convert(
     with LateProgress(f"conversion of {key.name}", REWRITE_STEPS, quiet=as_json) as progress:
         loaded = read_checked(key, rows, file_roots, where, progress)
         note_conversion(loaded, h_form, progress)
-        with progress.step("convert"):
-            made = convert(loaded, where, h_form=h_form, root_convention=roots)  # type: ignore[arg-type]
+        progress.expect({"convert": 1.0})
+        with progress.step("convert") as advance:
+            made = convert(loaded, where, h_form=h_form, root_convention=roots, on_share=advance)  # type: ignore[arg-type]
         with progress.step("write"):
             save_cuzk_key(out, made, overwrite=force)
     report: dict[str, Any] = {

@@ -129,16 +129,18 @@ def _write(key: ProvingKey, target: _Target, format_: str, device: Device, progr
         return
     if format_ == "params":
         note_conversion(key, "monomial", progress)
-        with progress.step("convert"):
-            made = convert(key, device, h_form="monomial")
+        progress.expect({"convert": 1.0})
+        with progress.step("convert") as advance:
+            made = convert(key, device, h_form="monomial", on_share=advance)
         with progress.step("write"):
             formats.save_params(out, made, any_roots=target.any_roots, overwrite=target.force)
         if made.root_convention != "bellman" or made.is_renumbered:
             progress.remark(f"{out}: for cuzk alone; read it with --file-roots snarkjs")
         return
     note_conversion(key, "odd_lagrange", progress)
-    with progress.step("convert"):
-        made = convert(key, device, h_form="odd_lagrange", root_convention="snarkjs")
+    progress.expect({"convert": 1.0})
+    with progress.step("convert") as advance:
+        made = convert(key, device, h_form="odd_lagrange", root_convention="snarkjs", on_share=advance)
     ceremony = None
     if formats.detect(target.source) == "zkey" and made.h_query is key.h_query:
         ceremony = formats.read_ceremony(target.source)

@@ -13,6 +13,7 @@ the proofs are the same; single sums over H_odd are not (see docs/formats.md, "R
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -34,6 +35,7 @@ def convert(
     *,
     h_form: HForm | None = None,
     root_convention: RootConvention | None = None,
+    on_share: Callable[[float], object] = lambda _: None,
 ) -> ProvingKey:
     """The same key in another form: with fixed blinding it gives the same proof, byte for byte.
 
@@ -43,6 +45,7 @@ def convert(
         h_form: Form of the H bases; as it is where None.
         root_convention: Whose roots of unity number the rows; as it is where None. Where that changes the rows,
             the matrices get n rows, and the key says that it is renumbered.
+        on_share: Called with the share of the scalar multiplications that are done, 0 to 1.
 
     Returns:
         A key that shares what did not change with the given one.
@@ -56,7 +59,7 @@ def convert(
     if root_convention is not None and root_convention != key.root_convention:
         key = _renumber(key, root_convention)
     if h_form is not None and h_form != key.h_form:
-        key = replace(key, h_form=h_form, h_query=_change_h(key, device, h_form))
+        key = replace(key, h_form=h_form, h_query=_change_h(key, device, h_form, on_share))
     return key
 
 
@@ -80,13 +83,28 @@ def _renumber(key: ProvingKey, convention: RootConvention) -> ProvingKey:
     return replace(result, a=last["A"], b=last["B"], c=last.get("C"))
 
 
-def _change_h(key: ProvingKey, device: Device, h_form: HForm) -> U64Array:
+def _change_h(
+    key: ProvingKey, device: Device, h_form: HForm, on_share: Callable[[float], object]
+) -> U64Array:
     curve, group, n, r = key.curve, key.curve.g1, key.domain_size, key.curve.r
     shift = odd_coset_shift(curve, key.log_domain, key.root_convention)
     omega = shift * shift % r
+    scaling = 2 / (key.log_domain + 1)  # its share of the work
     if h_form == "monomial":
-        sums = point_ntt(device, group, key.h_query, omega)[: n - 1]
-        return scale_by_powers(device, group, np.ascontiguousarray(sums), shift, -2)
+        sums = point_ntt(device, group, key.h_query, omega, lambda share: on_share((1 - scaling) * share))
+        ours = np.ascontiguousarray(sums[: n - 1])
+        return scale_by_powers(
+            device, group, ours, shift, -2, lambda share: on_share(1 - scaling * (1 - share))
+        )
     padded = np.zeros((n, *group.affine_shape), np.uint64)
-    padded[: n - 1] = scale_by_powers(device, group, key.h_query, pow(shift, -1, r), -pow(2 * n, -1, r))
-    return point_ntt(device, group, padded, pow(omega, -1, r))
+    padded[: n - 1] = scale_by_powers(
+        device,
+        group,
+        key.h_query,
+        pow(shift, -1, r),
+        -pow(2 * n, -1, r),
+        lambda share: on_share(scaling * share),
+    )
+    return point_ntt(
+        device, group, padded, pow(omega, -1, r), lambda share: on_share(scaling + (1 - scaling) * share)
+    )

@@ -78,8 +78,13 @@ def test_there_and_back(curve: str) -> None:
             assert (found.col == matrix.col).all(), name
             assert (found.dictionary == matrix.dictionary).all(), name
     monomial = key(load, "monomial")
-    odd = convert(monomial, cpu, h_form="odd_lagrange")
-    assert is_same(convert(odd, cpu, h_form="monomial"), monomial)
+    there, back_again = list[float](), list[float]()
+    odd = convert(monomial, cpu, h_form="odd_lagrange", on_share=there.append)
+    assert is_same(convert(odd, cpu, h_form="monomial", on_share=back_again.append), monomial)
+    for shares in (there, back_again):
+        assert shares == sorted(shares)
+        assert 0 < shares[0] < 1
+        assert shares[-1] == pytest.approx(1.0), "how far it is, to the end"
 
 
 def test_on_the_emulator() -> None:
