@@ -35,15 +35,24 @@ from cuzk.ops.batch_add import launch_batch_add
 from cuzk.ops.classify import classify
 from cuzk.ops.domain import Domain
 from cuzk.ops.fixed_base import fixed_base_mul
+from cuzk.ops.halves import mul_by_factors
 from cuzk.ops.lagrange import lagrange_at
 from cuzk.ops.msm import msm
 from cuzk.ops.ntt import ntt, prepare
+from cuzk.ops.piece_columns import piece_columns
+from cuzk.ops.piece_spmv import piece_spmv
+from cuzk.ops.piece_tables import DevicePieces
+from cuzk.ops.point_ntt import point_ntt, scale_by_powers
+from cuzk.ops.point_sums import column_terms, segment_sums
 from cuzk.ops.power_tables import power_tables
 from cuzk.ops.scan import exclusive_scan
 from cuzk.ops.spmv import DeviceMatrix, spmv
+from cuzk.ops.witness_program import run_witness
+from cuzk.relation import matrix_from_rows
 from cuzk.telemetry import Recorder
 from cuzk.variants import resolve
 from tests.kernels.fr_support import open_device
+from tests.kernels.piece_support import case
 from tests.prover.support import key, waste, workload
 
 STORED = Path(__file__).with_name("footprints.json")
@@ -236,6 +245,32 @@ def _set_up(device: Tracer, rows: int) -> None:
         setup(load.r1cs, device, toxic_waste=waste(TOY), h_form=form)
 
 
+def _key_points(device: Tracer, n: int) -> None:
+    """What turns the points of a ceremony into those of a key."""
+    points_of_key = np.zeros((n, *G1.affine_shape), np.uint64)
+    point_ntt(device, G1, points_of_key, BN254.root_of_unity(n.bit_length() - 1, "snarkjs"))
+    scale_by_powers(device, G1, points_of_key, 3, 5)
+    segment_sums(device, G1, points_of_key, np.arange(n) // 3, n)
+    rows = [{column: 1 - (row + column) % 3 for column in range(0, n, 1 + row)} for row in range(n)]
+    column_terms(device, G1, points_of_key, matrix_from_rows(BN254, n, rows))
+
+
+def _halves(device: Tracer, n: int) -> None:
+    for group in (G1, G2):
+        mul_by_factors(device, group, _points(device, group, 2 * n), [3] * n, share=2)
+
+
+def _compiled(device: Tracer, seed: int) -> None:
+    """Witness, rows and columns of a compiled circuit."""
+    sample = case("bn254", seed)
+    pieces = DevicePieces.upload(device, sample.circuit)
+    inputs = _fr(device, len(sample.all_inputs)) if pieces.num_given else None
+    run_witness(device, pieces, _fr(device, len(sample.hints)), inputs)
+    for side in range(3):
+        piece_spmv(device, pieces, side, _fr(device, pieces.num_variables), num_bound=side)
+    piece_columns(device, sample.circuit, _fr(device, sample.circuit.num_rows))
+
+
 #: Operations and the sizes at which they are traced.
 CASES: dict[str, tuple[Callable[[Tracer, int], None], tuple[int, ...]]] = {
     "vectors": (_vectors, (0, 1, 77, 1 << 13)),
@@ -248,6 +283,9 @@ CASES: dict[str, tuple[Callable[[Tracer, int], None], tuple[int, ...]]] = {
     "phases": (_phases, tuple(range(len(_PROOFS)))),
     "set_up": (_set_up, (1, 90)),
     "lists": (_lists, (0, 1, 5000, 1 << 20)),
+    "key_points": (_key_points, (1, 2, 16)),
+    "halves": (_halves, (1, 40, 3000)),
+    "compiled": (_compiled, (1, 5)),
 }
 
 

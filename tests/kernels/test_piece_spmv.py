@@ -73,9 +73,12 @@ def test_bad_calls_are_refused() -> None:
         piece_spmv(device, pieces, 0, w[1:])
     with pytest.raises(ShapeError, match="at least 2 rows"):
         piece_spmv(device, pieces, 0, w, 1)
+    with pytest.raises(ShapeError, match="at least 3 rows"):
+        piece_spmv(device, pieces, 0, w, 2, num_bound=1)
     with pytest.raises(ShapeError, match="matrix 3"):
         piece_spmv(device, pieces, 3, w)
     with pytest.raises(ShapeError, match="one for each variable"):
         piece_spmv(device, pieces, 0, w, 9, num_bound=5)
+    assert len(piece_spmv(device, pieces, 0, w, num_bound=1)) == 3
     with pytest.raises(ShapeError, match="overlaps w"):
         piece_spmv(device, replace(pieces, num_rows=1), 0, w, 4, out=w)

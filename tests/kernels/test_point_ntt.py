@@ -71,3 +71,12 @@ def test_what_is_no_transform_is_refused() -> None:
     for root in (1, TOY.r - 1, TOY.root_of_unity(3, "snarkjs"), 2):
         with pytest.raises(RangeError, match="not of order 4"):
             point_ntt(cpu, TOY.g1, points, root)
+
+
+def test_progress_is_told_to_the_end() -> None:
+    points, cpu, shares = multiples("toy", "g1", [1, 2, 3, 4]), get_device("cpu"), list[float]()
+    point_ntt(cpu, TOY.g1, points, TOY.root_of_unity(2, "snarkjs"), shares.append)
+    assert shares == [0.5, 1.0]
+    shares.clear()
+    scale_by_powers(cpu, TOY.g1, points, 3, 5, shares.append)
+    assert shares == [1.0]

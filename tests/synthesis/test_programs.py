@@ -301,3 +301,15 @@ def test_what_is_refused() -> None:
         ConstraintSystem(TOY, with_values=True).compile()
     with pytest.raises(InternalError, match="without values"):
         ConstraintSystem(TOY)._known({})
+
+
+@pytest.mark.parametrize(("others", "opcode"), [(9, Opcode.SOLVE), (10, Opcode.WIDE)])
+def test_rows_of_more_than_twelve_terms_are_wide(others: int, opcode: Opcode) -> None:
+    """Two factors and the result count too."""
+    cs = ConstraintSystem(TOY)
+    x, *rest = (cs.alloc() for _ in range(1 + others))
+    cs.define_product({x: 1}, {x: 1}, dict.fromkeys(rest, 2))
+    (piece,) = cs.compile().pieces
+    codes = set(piece.program.bundles[:, 0].tolist())
+    assert opcode in codes
+    assert not codes & ({Opcode.SOLVE, Opcode.WIDE} - {opcode})

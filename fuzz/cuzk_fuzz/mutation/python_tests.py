@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from _pytest.runner import runtestprotocol
 
 
 def _files(folder: str, *names: str) -> tuple[str, ...]:
@@ -80,7 +79,7 @@ SUITES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 _OPTIONS = (
-    "-x", "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--timeout=0",
+    "-q", "-s", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:faulthandler", "--timeout=0",
     "--hypothesis-profile=quick", "-m", "not long and not device and not interop",
     # The harness is loaded before pytest, which cannot rewrite its assertions any more.
     "-W", "ignore::pytest.PytestAssertRewriteWarning",
@@ -98,6 +97,7 @@ class _Held:
     def __init__(self, work: Callable[[Sequence[pytest.Item]], None]) -> None:
         self.work = work
         self.error: BaseException | None = None
+        self.failed = False
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Called by pytest once everything is collected."""
@@ -107,6 +107,16 @@ class _Held:
             except BaseException as error:  # noqa: BLE001 - raised again outside of pytest
                 self.error = error
         return True
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Called by pytest after each part of a test."""
+        self.failed |= report.failed
+
+    def fails(self, item: pytest.Item) -> bool:
+        """Run one test with fixtures of its own; whether it fails."""
+        self.failed = False
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=None)
+        return self.failed
 
 
 def with_tests(files: Sequence[str], work: Callable[[Sequence[pytest.Item]], None]) -> None:
@@ -132,5 +142,6 @@ def with_tests(files: Sequence[str], work: Callable[[Sequence[pytest.Item]], Non
 
 
 def failing(item: pytest.Item) -> bool:
-    """Run one test with fixtures of its own; whether it fails."""
-    return any(report.failed for report in runtestprotocol(item, log=False, nextitem=None))
+    """Run one of the tests of with_tests(), with fixtures of its own; whether it fails."""
+    (held,) = (one for one in item.config.pluginmanager.get_plugins() if isinstance(one, _Held))
+    return held.fails(item)
