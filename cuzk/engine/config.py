@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cuzk.engine.jobs import check_circuit
 from cuzk.errors import InputError, RangeError
 
 __all__ = [
@@ -159,7 +160,7 @@ class DaemonConfig:
 
 #: Key -> least and greatest value.
 _RANGES: Mapping[str, tuple[float, float]] = {
-    "max_message_bytes": (1 << 16, 1 << 31),
+    "max_message_bytes": (1 << 16, (1 << 31) - 1),
     "request_timeout_s": (0, 1e9),
     "queue.max_jobs": (1, 1_000_000),
     "queue.max_payload_bytes": (1, 1 << 50),
@@ -225,7 +226,35 @@ def parse_config(text: str, *, where: str = "configuration") -> DaemonConfig:
             where=where,
             remedy="set security.tls_certificate and tls_key",
         )
+    _check_meaning(config, tree, where)
     return config
+
+
+def _check_meaning(config: DaemonConfig, tree: Mapping[str, Any], where: str) -> None:
+    """Refuse values that are well-formed and could do nothing: whoever wrote them expects something of them."""
+    needed = {
+        "listen": config.listen, "state_folder": config.state_folder, "pipeline.devices": config.pipeline.devices
+    }  # fmt: skip
+    for name, value in needed.items():
+        if not value:
+            raise InputError(f"{name} is empty", where=where, remedy="see docs/daemon.md for a whole file")
+    for name, circuits in (("keys.preload", config.keys.preload), ("keys.files", config.keys.files)):
+        for circuit in circuits:
+            try:
+                check_circuit(circuit)
+            except InputError as error:
+                error.where = f"{where}: {name}"
+                raise
+    pipeline, given = config.pipeline, tree.get("pipeline", {})
+    for name, least, switch, is_on in (
+        ("lookahead", 0, "overlap", pipeline.overlap), ("batch", 1, "by_partition", pipeline.by_partition)
+    ):  # fmt: skip
+        if not is_on and given.get(name, least) != least:
+            raise InputError(
+                f"pipeline.{name} = {given[name]} means nothing with pipeline.{switch} = false",
+                where=where,
+                remedy=f"leave {name} out, or set {switch} to true",
+            )
 
 
 def _table(kind: type[_T], tree: Mapping[str, Any], prefix: str, where: str) -> _T:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cuzk.engine.config import SecurityConfig
 from cuzk.engine.metrics import health, prometheus_text, status_tree
+from cuzk.engine.tls import server_context
 from cuzk.engine.wire.address import split_address
 from cuzk.errors import InputError
 
@@ -90,21 +91,6 @@ class _Server(ThreadingHTTPServer):
             _LOG.exception("status port", extra={"facts": facts})
 
 
-def _context(security: SecurityConfig | None) -> ssl.SSLContext | None:
-    if security is None or not security.tls_certificate:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    try:
-        context.load_cert_chain(security.tls_certificate, security.tls_key)
-    except (OSError, ssl.SSLError) as error:
-        raise InputError(
-            f"{security.tls_certificate} and {security.tls_key} are no certificate and its key: {error}",
-            remedy="set security.tls_certificate and tls_key to PEM files that belong together",
-        ) from error
-    return context
-
-
 def _token_of(header: str) -> bytes:
     """What an Authorization header gives for a token; nothing where it gives none."""
     scheme, _, value = header.partition(" ")
@@ -143,7 +129,7 @@ class StatusServer:
                 f"{listen!r:.80} is no HOST:PORT", where="status_listen", remedy="write 127.0.0.1:9821"
             )
         try:
-            self._server = _Server(split_address(listen), self._handler(token), _context(security))
+            self._server = _Server(split_address(listen), self._handler(token), server_context(security))
         except (OSError, OverflowError) as error:
             raise InputError(
                 f"cannot listen on {listen}: {error}", remedy="choose another address"

@@ -100,12 +100,13 @@ class Journal:
         except (sqlite3.Error, FormatError) as error:
             if db is not None:
                 db.close()
-            if isinstance(error, sqlite3.OperationalError):
-                raise self._not_opened(error) from error
-            raise (error if isinstance(error, FormatError) else self._damaged(error)) from error
+            if isinstance(error, FormatError):
+                raise
+            is_operational = isinstance(error, sqlite3.OperationalError)
+            raise (self._not_opened(error) if is_operational else self._damaged(error)) from error
         return db
 
-    def _not_opened(self, error: sqlite3.OperationalError) -> EngineError:
+    def _not_opened(self, error: sqlite3.Error) -> EngineError:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
             return EngineError(
                 "another daemon uses the state folder",

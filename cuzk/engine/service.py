@@ -22,6 +22,7 @@ from cuzk.engine.config import DaemonConfig, SecurityConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import Job, JobRequest, check_circuit
 from cuzk.engine.metrics import prometheus_text
+from cuzk.engine.tls import server_context
 from cuzk.engine.wire.address import check_address
 from cuzk.engine.wire.convert import (
     UnsupportedError,
@@ -323,6 +324,7 @@ def make_server(engine: Engine, config: DaemonConfig) -> tuple[Any, int]:
         server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, handlers),))
     try:
         if security.tls_certificate:
+            server_context(security)  # says what is wrong with the files, where gRPC names the address
             pair = (_read(security.tls_key), _read(security.tls_certificate))
             port = server.add_secure_port(config.listen, grpc.ssl_server_credentials([pair]))
         else:

@@ -63,6 +63,15 @@ def test_an_empty_file_is_the_default() -> None:
         ("[keys]\nfiles = { a = 1 }", "keys.files is not a table of texts"),
         ("log_level = 'loud'", "log_level is 'loud'"),
         ("[security]\ntls_key = 'k.pem'", "TLS needs both"),
+        ("max_message_bytes = 2147483648", "max_message_bytes is 2147483648"),
+        ("state_folder = ''", "state_folder is empty"),
+        ("listen = ''", "listen is empty"),
+        ("[pipeline]\ndevices = []", "pipeline.devices is empty"),
+        ("[keys]\npreload = ['a', '']", "keys.preload: '' is no name of a circuit"),
+        ("[keys]\nfiles = { '../a' = 'a.cuzk', \"b\\nc\" = 'd' }", "keys.files: 'b.nc' is no name"),
+        ("[pipeline]\noverlap = false\nlookahead = 2", "pipeline.lookahead = 2 means nothing.*overlap"),
+        ("[pipeline]\nbatch = 4\nby_partition = false", "pipeline.batch = 4 means nothing.*by_partition"),
+        ("[security]\ntls_certificate = 'c'\ntls_key = 'k'\n[keys]\nfolders = 'x'", "did you mean keys.folder"),
         ("listen = ", "not TOML"),
         ("a = " + "[" * 5000, "not TOML"),
     ],
@@ -70,6 +79,18 @@ def test_an_empty_file_is_the_default() -> None:
 def test_what_is_wrong_is_named(text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         parse_config(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[pipeline]\noverlap = false", "[pipeline]\noverlap = false\nlookahead = 0", "[pipeline]\nlookahead = 2",
+        "[pipeline]\nby_partition = false\nbatch = 1", "max_message_bytes = 2147483647",
+        "[keys]\nfiles = { 'por:x:1' = 'a.cuzk' }",
+    ],
+)  # fmt: skip
+def test_what_means_something_is_taken(text: str) -> None:
+    assert parse_config(text) != DaemonConfig() or "batch = 1" in text
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

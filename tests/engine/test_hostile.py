@@ -86,6 +86,8 @@ def test_files_that_are_no_certificate_are_named(tmp_path: Path, tls: SecurityCo
             StatusServer(engine, "127.0.0.1:0", security=tls)
 
     run(scenario, lambda: make_engine(tmp_path / "state"))
+    with pytest.raises(InputError, match=r"certificate.pem.*security.tls"):
+        served(tmp_path, lambda *_: asyncio.sleep(0), tls)
 
 
 def test_the_status_port_listens_where_only_ipv6_is(tmp_path: Path) -> None:
