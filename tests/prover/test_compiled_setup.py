@@ -26,6 +26,7 @@ from cuzk.groth16.work import prove_work, setup_work
 from cuzk.keys import ProvingKey
 from cuzk.pieces import CompiledCircuit
 from cuzk.relation import R1CS
+from tests.kernels.piece_support import chain
 from tests.prover.support import blinding, device, waste
 from tests.prover.test_compiled import Compiled, compiled
 
@@ -243,3 +244,11 @@ def test_shapes_of_unwritten_matrices() -> None:
         made.num_variables,
     )
     assert "UnwrittenMatrix" in repr(made)
+
+
+def test_the_digest_of_pieces_is_that_of_stored_keys() -> None:
+    """Keys hold it; another one would part them from their circuits."""
+    assert (
+        compiled_digest(chain("toy", 2).circuit)
+        == "f2a197fae936f4d7212096fa1ade05395ff4b25856761725436dd8e073d14972"
+    )

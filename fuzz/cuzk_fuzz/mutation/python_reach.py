@@ -26,8 +26,8 @@ from cuzk_fuzz.mutation.python_code import forked, source_of, swap_all
 
 #: Lines of modules that ran, by module.
 Lines = Mapping[str, frozenset[int]]
-#: Processor time that the checks of one mutant may take in all, as recorded; the cheapest come first.
-_MOST_SECONDS = 40.0
+#: Processor time that the checks of one mutant may take in all, as recorded.
+_MOST_SECONDS = 15.0
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,11 @@ class Check:
     run: Callable[[], str]
     seconds: float = 0.0
     lines: Lines = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The name without parameters or number."""
+        return self.name.partition("[")[0].partition(" #")[0]
 
 
 class _Tracer:
@@ -192,7 +197,10 @@ def _statements(node: ast.AST, inside: range | None) -> Iterator[tuple[Any, rang
 
 
 class Chooser:
-    """Which checks a mutant is put to, in which order: cheap ones first, and those that killed others.
+    """Which checks a mutant is put to, in which order.
+
+    Cheap ones first, those of a kind (a target on a device, a test function) that killed others of the module, and one
+    of each kind before many of one.
 
     Args:
         checks: With what they enter.
@@ -212,22 +220,29 @@ class Chooser:
         source = source_of(module)[1]
         statement, function = statement_lines(source, line)
         told = not code_lines(source).isdisjoint(statement)
-        found = self._entering(module, statement if told else function)
-        found.sort(key=lambda check: check.seconds / (1 + 4 * self.kills[module, check.name]))
         total = 0.0
         kept: list[Check] = []
-        for check in found:
+        for check in self._in_order(module, self._entering(module, statement if told else function)):
             total += check.seconds
             if kept and total > _MOST_SECONDS:
                 break
             kept.append(check)
         return kept
 
+    def _in_order(self, module: str, checks: Sequence[Check]) -> list[Check]:
+        ranks: Counter[str] = Counter()
+        keyed: list[tuple[float, int, Check]] = []
+        for check in sorted(checks, key=lambda check: check.seconds):
+            rank, kills = ranks[check.kind], self.kills[module, check.kind]
+            keyed.append(((check.seconds + 0.01) * (1 + rank) / (1 + 4 * kills), len(keyed), check))
+            ranks[check.kind] += 1
+        return [check for _, _, check in sorted(keyed, key=lambda one: one[:2])]
+
     def learn(self, module: str, how: str) -> None:
         """Take note of what saw a mutant, as seen_by() says it."""
         for check in self.checks:
             if how.startswith(check.name + ": "):
-                self.kills[module, check.name] += 1
+                self.kills[module, check.kind] += 1
 
     def _entering(self, module: str, lines: range) -> list[Check]:
         return [c for c in self.checks if any(line in lines for line in c.lines.get(module, ()))]
