@@ -37,6 +37,8 @@ class DigitsBatch(Batch):
         window_bits, scalar_bits: As for msm.
         windows: First window, and how many: a pass may hold only some of them.
         raw: A number that must be refused as the last scalar in memory, or None.
+        excess: A last scalar below r with more than scalar_bits bits, which must be refused, or None.
+        bad_index: Scalars are named by a list whose last entry is one too large: to be refused, too.
     """
 
     target: ClassVar[str] = "digits"
@@ -46,6 +48,8 @@ class DigitsBatch(Batch):
     scalar_bits: int
     windows: tuple[int, int]
     raw: int | None = None
+    excess: int | None = None
+    bad_index: bool = False
     op: str = "digits"
 
     @classmethod
@@ -64,8 +68,20 @@ class DigitsBatch(Batch):
         raw = None
         if n and choices.one_in(8):
             raw = choices.pick_class(by_class(edge_values.rejected_scalars(curve.r, curve.fr.limbs)))
+        excess = None
+        if (
+            n and raw is None and scalar_bits < bits and choices.one_in(3)
+        ):  # one bit too many: the first, or any
+            place = scalar_bits if choices.one_in(2) else choices.between(scalar_bits, bits - 1)
+            excess = 1 << place | (choices.below(1 << place) if place < bits - 1 else 0)
+        bad_index = n > 0 and raw is None and excess is None and choices.one_in(12)
         scalars = tuple(draw_scalars(choices, curve.r, n, c, scalar_bits))
-        return cls(curve.name, scalars, c, scalar_bits, (first, number), raw)
+        return cls(curve.name, scalars, c, scalar_bits, (first, number), raw, excess, bad_index)
+
+    @property
+    def refused(self) -> bool:
+        """Whether a kernel has to refuse it."""
+        return self.raw is not None or self.excess is not None or self.bad_index
 
     @property
     def curve(self) -> Curve:
@@ -88,15 +104,19 @@ class DigitsBatch(Batch):
             device.alloc((keys + 1,), np.uint32, zero=True),
         )
         entries = device.alloc((number * n,), np.uint32)
-        scalars = fr_from_ints(self.curve, self.scalars)
+        last = () if self.excess is None else (self.excess,)
+        scalars = fr_from_ints(self.curve, (*self.scalars[: n - len(last)], *last))
+        indices: Any = 0
+        if self.bad_index:
+            indices = device.upload(np.append(np.arange(n - 1, dtype=np.uint32), np.uint32(n)))
         if self.raw is not None:
             scalars[-1] = ints_to_limbs([self.raw], self.curve.fr.limbs)[0]
         grid, block = wide_shape(n, device.limits)
         try:
             device.launch(
-                f"msm_digits_{self.subject}_fr", grid=grid, block=block, scalars=device.upload(scalars), indices=0,
-                digits=digits, offsets=offsets, n=n, num_scalars=n, scalar_bits=self.scalar_bits, window_bits=c,
-                first_window=first, num_windows=number,
+                f"msm_digits_{self.subject}_fr", grid=grid, block=block, scalars=device.upload(scalars),
+                indices=indices, digits=digits, offsets=offsets, n=n, num_scalars=n,
+                scalar_bits=self.scalar_bits, window_bits=c, first_window=first, num_windows=number,
             )  # fmt: skip
             found = device.download(digits).reshape(number, n)
         except KernelFault:
@@ -131,7 +151,7 @@ class DigitsBatch(Batch):
     def expected(self) -> Rows:
         """Digit by digit on ints; every entry in its place."""
         first, number = self.windows
-        if self.raw is not None:
+        if self.refused and self.num_cases:
             return np.full((self.num_cases, number + 1), REJECTED)
         count = msm.num_signed_windows(self.scalar_bits, self.window_bits)
         rows = np.ones((self.num_cases, number + 1), np.uint64)
@@ -168,14 +188,17 @@ class DigitsBatch(Batch):
         return {
             "target": self.target, "subject": self.subject, "op": self.op, "form": "standard",
             "window_bits": self.window_bits, "scalar_bits": self.scalar_bits, "windows": list(self.windows),
-            "raw": None if self.raw is None else hex(self.raw), "inputs": {"scalars": ints_as_hex(list(self.scalars))},
+            "raw": None if self.raw is None else hex(self.raw),
+            "excess": None if self.excess is None else hex(self.excess), "bad_index": self.bad_index,
+            "inputs": {"scalars": ints_as_hex(list(self.scalars))},
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """The inverse of to_json."""
-        raw = data["raw"]
+        raw, excess = data["raw"], data.get("excess")
         return cls(
             data["subject"], tuple(ints_from_hex(data["inputs"]["scalars"])), data["window_bits"],
             data["scalar_bits"], (data["windows"][0], data["windows"][1]), None if raw is None else int(raw, 16),
+            None if excess is None else int(excess, 16), data.get("bad_index", False),
         )  # fmt: skip
