@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuzk.curves import get_curve
+from cuzk.device import get_device
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError
 from cuzk.groth16.key_stream import borders
@@ -24,6 +25,7 @@ from cuzk.groth16.residency import (
     plan_residency,
     smallest_limit,
 )
+from cuzk.groth16.resident import ResidentKey
 from tests.prover.support import key, workload
 
 CPU = DeviceLimits(num_sms=4, max_threads=1, warp=1, shared_bytes=1 << 20, memory_bytes=0, gpu_like=False)
@@ -151,3 +153,11 @@ def test_borders_cut_without_gaps(length: int, chunk: int) -> None:
     assert cut[-1][1] == length
     assert all(last - first == chunk for first, last in cut[:-1])
     assert length == 0 or 0 < cut[-1][1] - cut[-1][0] <= chunk
+
+
+def test_b_has_one_mask_in_both_groups() -> None:
+    """Its bases in G1 and G2 are infinity at the same variables: what says so is uploaded once."""
+    cpu = get_device("cpu")
+    whole = ResidentKey.upload(cpu, key(workload("bits", "toy", 60), "odd_lagrange")).queries
+    assert whole["b_g1"].skip is whole["b_g2"].skip is not None
+    assert whole["a"].skip is not whole["b_g1"].skip
