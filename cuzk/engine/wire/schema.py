@@ -21,7 +21,7 @@ from typing import Any
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-__all__ = ["SERVICES", "Method", "enum_value", "message", "proto_text"]
+__all__ = ["SAID_BY_DAEMON", "SERVICES", "Method", "enum_value", "message", "proto_text"]
 
 
 @dataclass(frozen=True)
