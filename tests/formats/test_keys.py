@@ -288,6 +288,18 @@ def test_intern_values(rng: random.Random) -> None:
     assert np.array_equal(distinct[index], array)
 
 
+@pytest.mark.parametrize("looked_at", [1, 2, 7])
+def test_intern_values_that_no_sample_shows(
+    looked_at: int, rng: random.Random, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Most values are first met after the sample, with hashes below, between and above those of the sample."""
+    monkeypatch.setattr(csr, "_SAMPLE", looked_at)
+    array = fr_from_ints(get_curve("bn254"), [rng.randrange(40) for _ in range(99)])
+    distinct, index = intern_values(array)
+    assert (distinct[index] == array).all()
+    assert len({row.tobytes() for row in distinct}) == len(distinct) == len({row.tobytes() for row in array})
+
+
 def test_intern_values_with_equal_hashes() -> None:
     """Two values made to share the hash are still told apart."""
     m0, m1 = 0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F

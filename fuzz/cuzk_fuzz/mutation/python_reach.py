@@ -27,7 +27,7 @@ from cuzk_fuzz.mutation.python_code import forked, source_of, swap_all
 #: Lines of modules that ran, by module.
 Lines = Mapping[str, frozenset[int]]
 #: Processor time that the checks of one mutant may take in all, as recorded.
-_MOST_SECONDS = 15.0
+_MOST_SECONDS = 8.0
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,10 @@ class Check:
 
     @property
     def kind(self) -> str:
-        """The name without parameters or number."""
-        return self.name.partition("[")[0].partition(" #")[0]
+        """The name without parameters or number, but with the operation that a footprint is of."""
+        function, _, parameters = self.name.partition(" #")[0].partition("[")
+        operation, blank, _ = parameters.partition(" ")
+        return f"{function}[{operation}" if blank else function
 
 
 class _Tracer:
