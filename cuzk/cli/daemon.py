@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,7 +14,7 @@ import typer
 from cuzk.cli.help_text import epilog
 from cuzk.cli.options import check_device_name
 from cuzk.cli.output import note
-from cuzk.errors import CuzkError
+from cuzk.errors import CuzkError, InputError
 
 if TYPE_CHECKING:
     from cuzk.engine.config import DaemonConfig
@@ -29,6 +30,34 @@ EXAMPLES = epilog(
     "or Ctrl-C lets accepted jobs finish, the second stops at once; jobs survive either, and a kill.",
 )
 
+_ConfigOption = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="TOML file of settings; the other options override it."),
+]
+_ListenOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service; 127.0.0.1:9820 by default."
+    ),
+]
+_StatusOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="HOST:PORT", help="Of the page, /status and /metrics; '' for none, 127.0.0.1:9821 by default."
+    ),
+]
+_StateOption = Annotated[
+    Path | None,
+    typer.Option(metavar="FOLDER", help="Where jobs are kept until they end; cuzk-state by default."),
+]
+_DevicesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--device",
+        metavar="DEVICE",
+        help="One worker process each; may be repeated. By default every GPU, or the cpu.",
+    ),
+]
 _RayOption = Annotated[
     str | None,
     typer.Option("--ray", metavar="ADDRESS", help="Prove on every GPU of a Ray cluster: auto or HOST:PORT."),
@@ -42,47 +71,19 @@ _JsonOption = Annotated[
 
 
 def daemon(
-    config: Annotated[
-        Path | None,
-        typer.Option(
-            "--config", metavar="FILE", help="TOML file of settings; the other options override it."
-        ),
-    ] = None,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS", help="HOST:PORT or unix:PATH of the gRPC service; 127.0.0.1:9820 by default."
-        ),
-    ] = None,
-    status_listen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Of the page, /status and /metrics; '' for none, 127.0.0.1:9821 by default.",
-        ),
-    ] = None,
-    state: Annotated[
-        Path | None,
-        typer.Option(metavar="FOLDER", help="Where jobs are kept until they end; cuzk-state by default."),
-    ] = None,
+    config: _ConfigOption = None,
+    listen: _ListenOption = None,
+    status_listen: _StatusOption = None,
+    state: _StateOption = None,
     keys: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Where keys are.")] = None,
-    device: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--device",
-            metavar="DEVICE",
-            help="One worker process each; may be repeated. By default every GPU, or the cpu.",
-        ),
-    ] = None,
+    device: _DevicesOption = None,
     ray: _RayOption = None,
     as_json: _JsonOption = False,
 ) -> None:
     """Accept jobs over gRPC, prove them, and keep keys loaded between them."""
     require_engine_libraries()
-    import asyncio
-
     from cuzk.engine.config import DaemonConfig, load_config
-    from cuzk.engine.daemon import configure_logging, run_daemon, worker_configs
+    from cuzk.engine.daemon import configure_logging
 
     settings = DaemonConfig() if config is None else load_config(config)
     settings = _with_options(settings, listen, status_listen, state, keys, device)
@@ -94,10 +95,25 @@ def daemon(
         else:
             note(f"ready: {address}" + (f", status at {page}" if page else ""))
 
+    _serve(settings, ray, ready)
+
+
+def _serve(settings: DaemonConfig, ray: str | None, ready: Callable[[str, str], None]) -> None:
+    """Until told to stop, with workers of this machine or of a cluster."""
+    import asyncio
+
+    from cuzk.engine.daemon import run_daemon, worker_configs
+
     if ray is None:
         _check_keys(settings)
         asyncio.run(run_daemon(settings, worker_configs(settings, _devices(settings)), ready))
         return
+    if settings.pipeline.devices != ("auto",):
+        raise InputError(
+            f"--ray with the devices {', '.join(settings.pipeline.devices)}",
+            limit="a cluster's workers have one of its GPUs each",
+            remedy="leave out --device and pipeline.devices, or --ray",
+        )
     _require("ray", "ray", "ray")
     from cuzk.engine.ray_workers import RayCluster
 
