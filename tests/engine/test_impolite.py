@@ -52,3 +52,8 @@ def test_a_file_without_a_certificate_is_named() -> None:
 def test_a_path_is_no_circuit(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no name of a circuit"):
         KeyFiles(str(tmp_path), {}).find(name)
+
+
+def test_devices_that_a_cluster_would_not_use_are_refused() -> None:
+    refused = cuzk("daemon", "--ray", "127.0.0.1:1", "--device", "cpu", "--state", "none")
+    assert_refused(refused, 2, "--ray with the devices cpu", "leave out --device")
