@@ -16,6 +16,7 @@ from cuzk.groth16 import Prover, ToxicWaste
 from cuzk.groth16.phase2 import setup_from_powers
 from cuzk.groth16.setup import setup
 from cuzk.keys import HForm, ProvingKey
+from cuzk.telemetry import Event, Recorder
 from tests.formats.builders import Save
 from tests.formats.ptau_builder import Secrets, ptau_bytes
 from tests.prover.support import blinding, device, workload
@@ -99,3 +100,34 @@ def test_powers_that_do_not_fit(save: Save) -> None:
     other = save(ptau_bytes(bn, log_n, secrets_of(bn), prepared=False))
     with pytest.raises(CurveMismatchError, match="bn254"):
         setup_from_powers(load.r1cs, load_ptau(other, log_n), device("cpu"))
+
+
+class _Watcher:
+    def __init__(self) -> None:
+        self.shares: dict[str, list[float]] = {}
+
+    def started(self, phase: str) -> None:
+        self.shares[phase] = []
+
+    def advanced(self, phase: str, share: float) -> None:
+        self.shares[phase].append(share)
+
+    def receive(self, event: Event) -> None: ...
+
+
+@pytest.mark.parametrize("prepared", [False, True])
+def test_progress_rises_to_the_end(prepared: bool, save: Save) -> None:
+    """Each phase says how far it is: never backwards, never beyond its end, and at last all of it."""
+    load = workload("random", "toy", 40, 2)
+    log_n = load.r1cs.domain_log2
+    data = ptau_bytes(load.curve, log_n + 1, secrets_of(load.curve), prepared=prepared)
+    watcher = _Watcher()
+    setup_from_powers(load.r1cs, load_ptau(save(data), log_n), device("cpu"), recorder=Recorder([watcher]))
+    told = {phase: shares for phase, shares in watcher.shares.items() if phase != "points_single"}
+    assert {"points_a", "points_b_g1", "points_b_g2", "points_h", "points_l"} <= set(told)
+    for phase, shares in told.items():
+        assert shares, phase
+        assert shares == sorted(shares), phase
+        assert 0 < shares[0] <= shares[-1] == 1, phase
+    # C, A and B of L's columns take a third of nine tenths of nine tenths each, and their sums the rest.
+    assert {round(share, 3) for share in told["points_l"]} >= {0.27, 0.54, 0.81, 0.9}
