@@ -80,3 +80,13 @@ def test_progress_is_told_to_the_end() -> None:
     shares.clear()
     scale_by_powers(cpu, TOY.g1, points, 3, 5, shares.append)
     assert shares == [1.0]
+
+
+@pytest.mark.parametrize("at_a_time", [1, 3, 7, 8])
+def test_points_are_scaled_by_parts(at_a_time: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The factors of a part go on where those of the part before ended."""
+    points, cpu, shares = multiples("toy", "g1", [5, 0, 7, 11, 1, 2, 3]), get_device("cpu"), list[float]()
+    whole = scale_by_powers(cpu, TOY.g1, points, -3, -2)
+    monkeypatch.setattr("cuzk.ops.point_ntt._AT_A_TIME", at_a_time)
+    assert (scale_by_powers(cpu, TOY.g1, points, -3, -2, shares.append) == whole).all()
+    assert len(shares) == -(-7 // at_a_time)
