@@ -49,8 +49,8 @@ SUITES: dict[str, tuple[str, ...]] = {
         *_files("circuits", "gadgets", "template"),
     ),
     "proofs": (
-        *_files("prover", "convert", "fold", "key_stream", "phase_values", "phases", "residency", "setup"),
-        *_files("prover", "waiting"),
+        *_files("prover", "convert", "fold", "host_rows", "key_stream", "phase_values", "phases", "residency"),
+        *_files("prover", "setup", "waiting"),
         *_some(
             "tests/prover/test_streaming.py", "infinite_bases_do_not_pass", "variants",
             "several_proofs_in_a_row", "a_batch_is_cut_by_what_fits",
