@@ -20,6 +20,7 @@ from cuzk.device import Array
 from cuzk.errors import KernelFault, RangeError, ShapeError
 from cuzk.limbs import ints_to_limbs, limbs_to_ints
 from cuzk.ops import fr_vec
+from cuzk.ops.fr_common import check_overlap
 from tests.kernels.fr_support import (
     SCHEDULES,
     curve_device_pairs,
@@ -202,3 +203,14 @@ def test_shapes_are_checked() -> None:
         fr_vec.bit_reverse(device, BN254, x)
     with pytest.raises(RangeError):
         fr_vec.powers(device, BN254, 5, -1)
+
+
+def test_the_remedy_against_overlap_says_what_is_allowed() -> None:
+    x = np.zeros((4, 1), np.uint64)
+    with pytest.raises(ShapeError, match=r"overlaps x.*separate array, or the same one"):
+        check_overlap("x", x[1:], x)
+    with pytest.raises(ShapeError, match=r"overlaps x.*separate array$"):
+        check_overlap("x", x, x, exact_allowed=False)
+    check_overlap("x", x, x)
+    for out, other in ((x[2:], x[:2]), (x[:2], x[2:])):
+        check_overlap("x", out, other, exact_allowed=False)
