@@ -288,6 +288,13 @@ def test_intern_values(rng: random.Random) -> None:
     assert np.array_equal(distinct[index], array)
 
 
+def test_32_bit_numbers_are_ordered_whole(rng: random.Random) -> None:
+    """The two halves are sorted one after the other; equal numbers keep their order."""
+    pool = [0, 5, 0x7FFF, 0x8000, 0xFFFF, 1 << 16, 1 << 31, (1 << 31) + 5, (1 << 32) - 1]
+    col = np.array([rng.choice(pool) for _ in range(60)], np.uint32)
+    assert csr._order_by(col).tolist() == sorted(range(60), key=lambda i: int(col[i]))
+
+
 @pytest.mark.parametrize("looked_at", [1, 2, 7])
 def test_intern_values_that_no_sample_shows(
     looked_at: int, rng: random.Random, monkeypatch: pytest.MonkeyPatch

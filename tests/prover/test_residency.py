@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cuzk.curves import get_curve
-from cuzk.device import get_device
+from cuzk.device import Device, get_device
 from cuzk.device.base import DeviceLimits
 from cuzk.errors import OutOfMemoryError
-from cuzk.groth16.key_stream import borders
+from cuzk.groth16.key_stream import KeyStream, borders
 from cuzk.groth16.residency import (
     NUM_BUFFERS,
     QUERY_ORDER,
@@ -161,3 +162,20 @@ def test_b_has_one_mask_in_both_groups() -> None:
     whole = ResidentKey.upload(cpu, key(workload("bits", "toy", 60), "odd_lagrange")).queries
     assert whole["b_g1"].skip is whole["b_g2"].skip is not None
     assert whole["a"].skip is not whole["b_g1"].skip
+
+
+def test_page_locks_take_a_share_of_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a streamed key: a third of the host's memory at most, and nothing while infinite bases are looked for."""
+    asked: list[int] = []
+
+    class Spy(KeyStream):
+        def __init__(self, device: Device, queries: Any, buffer_bytes: int, lock_bytes: int) -> None:
+            asked.append(lock_bytes)
+            super().__init__(device, queries, buffer_bytes, lock_bytes)
+
+    monkeypatch.setattr("cuzk.groth16.resident.KeyStream", Spy)
+    monkeypatch.setattr("cuzk.groth16.resident._host_bytes", lambda: 1000)
+    made = key(workload("random", "toy", 900), "odd_lagrange")
+    least = smallest_limit(KeyShape.of(made, CPU), get_device("cpu").limits)
+    ResidentKey.upload(get_device("cpu", memory_limit=-(-least // 512) * 512), made)
+    assert set(asked) == {0, 333}
