@@ -20,6 +20,7 @@ from cuzk.errors import InputError
 from cuzk.groth16 import Prover, b_g2
 from cuzk.groth16.msm_choice import MsmChoice
 from cuzk.groth16.residency import KeyShape, smallest_limit
+from cuzk.ops.classify import classify
 from cuzk.ops.msm_windows import measured_windows, nearest_window
 from cuzk.telemetry import Event, Recorder
 from cuzk.variants import VARIANTS, defaults, resolve
@@ -213,3 +214,19 @@ def test_streamed_keys_under_variants(kind: str, more: dict[str, str]) -> None:
     assert prover._resident.plan.streamed
     assert prover.prove(load.witness, blinding=blinding(load.curve)) == reference
     assert limited.memory().peak <= limited.memory().limit
+
+
+@pytest.mark.parametrize(("value", "times"), [("none", 0), ("index", 1), ("split", 1)])
+def test_scalars_are_classified_beside_the_device_where_they_are_on_it(
+    value: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prover = Prover(key(LOAD), device("emu"), variants={"A4": "pippenger", "M2": value})
+    asked: list[int] = []
+
+    def counted(*args: Any, **rest: Any) -> Any:
+        asked.append(1)
+        return classify(*args, **rest)
+
+    monkeypatch.setattr(b_g2, "classify", counted)
+    prover.prove(LOAD.witness, self_check=False)
+    assert len(asked) == times
