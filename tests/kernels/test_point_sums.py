@@ -57,3 +57,10 @@ def test_segments_must_rise() -> None:
     for wrong in ([0, 1], [1, 0, 1]):
         with pytest.raises(ShapeError, match="rising"):
             segment_sums(get_device("cpu"), TOY.g1, points, np.array(wrong), 2)
+
+
+def test_a_matrix_without_entries_has_no_terms() -> None:
+    toy = get_curve("toy")
+    basis = multiples("toy", "g1", [1, 2])
+    terms, columns = column_terms(get_device("cpu"), toy.g1, basis, matrix_from_rows(toy, 3, [{}, {}]))
+    assert (len(terms), len(columns)) == (0, 0)
