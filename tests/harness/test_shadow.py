@@ -57,6 +57,14 @@ def test_sound_kernels_are_not_reported(runtime: list[Path], tmp_path: Path) -> 
         assert not result.findings, result.findings
 
 
+def test_copies_of_sound_kernels_end_one_by_one(runtime: list[Path], tmp_path: Path) -> None:
+    (fault,) = (fault for fault in FAULTS if fault.id == "copies-together")
+    kernels = build_kernels(plan_of(fault), KERNELS, runtime, tmp_path / "sound.so")
+    result = _campaign(kernels, fault.target, 400)
+    assert result.compared
+    assert not result.findings, result.findings
+
+
 def test_leave_to_read_what_nobody_wrote_is_given_to_kernels_that_there_are() -> None:
     names = get_device("emu").kernels
     assert all(any(name.startswith(prefix) for name in names) for prefix in LENIENT)

@@ -67,8 +67,13 @@ const void* EmuExec::publish(const void* mine, u32 source_lane, bool must_exist)
     return b.threads[source]->published;
 }
 
+// Shadow memory looks at copies that are under way together: on a GPU they end in any order.
+#if !defined(CUZK_COPIES_TOGETHER)
+#define CUZK_COPIES_TOGETHER(to, bytes, other, other_bytes) (void)0
+#endif
 void EmuExec::queue_copy(void* to, const void* from, u32 bytes) {
     if (num_copies == MAX_COPIES) copy_wait();
+    for (u32 i = 0; i < num_copies; ++i) CUZK_COPIES_TOGETHER(to, bytes, copies[i].to, copies[i].bytes);
     copies[num_copies++] = {to, from, bytes};
 }
 void EmuExec::copy_wait() {

@@ -15,7 +15,7 @@ from cuzk_fuzz.mutation.operators import Mutant
 from cuzk_fuzz.mutation.runner import Runner
 from cuzk_fuzz.mutation.score import Score, Verdict
 
-#: Mutants that are looked at before the first of their survivors are compiled alone.
+#: Mutants of a header that are looked at in one go.
 _PORTION = 400
 
 
@@ -111,15 +111,16 @@ def _judged(runner: Runner, mutants: Sequence[Mutant]) -> Iterator[tuple[Verdict
     by_header: dict[str, list[Mutant]] = {}
     for mutant in mutants:
         by_header.setdefault(mutant.header, []).append(mutant)
-    portions = [many[i : i + _PORTION] for many in by_header.values() for i in range(0, len(many), _PORTION)]
-    for portion in portions:
-        spent = sum(os.times()[:4])
-        killed = list(runner.screen(portion))
-        each = (sum(os.times()[:4]) - spent) / len(portion)
-        done = {verdict.mutant for verdict in killed}
-        yield from ((verdict, each) for verdict in killed)
-        spent = sum(os.times()[:4])
-        for verdict in runner.run([m for m in portion if m not in done]):
-            now = sum(os.times()[:4])
-            yield verdict, each + now - spent
-            spent = now
+    rest: list[tuple[Mutant, float]] = []
+    for many in by_header.values():  # the cheap look at all of them before anything dear
+        for portion in (many[i : i + _PORTION] for i in range(0, len(many), _PORTION)):
+            spent = sum(os.times()[:4])
+            killed = {verdict.mutant: verdict for verdict in runner.screen(portion)}
+            each = (sum(os.times()[:4]) - spent) / len(portion)
+            yield from ((verdict, each) for verdict in killed.values())
+            rest += [(mutant, each) for mutant in portion if mutant not in killed]
+    spent = sum(os.times()[:4])
+    for (_, each), verdict in zip(rest, runner.run([mutant for mutant, _ in rest]), strict=True):
+        now = sum(os.times()[:4])
+        yield verdict, each + now - spent
+        spent = now

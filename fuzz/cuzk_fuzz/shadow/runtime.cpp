@@ -302,6 +302,16 @@ void* cuzk_shadow_memcpy(void* to, const void* from, size_t size) {
     return __builtin_memcpy(to, from, size);
 }
 
+/// Two copies of one thread that nobody has waited for, into one place: a GPU may end them in any order.
+void cuzk_shadow_copies(void* to, size_t size, void* other, size_t other_size) {
+    const auto first_byte = reinterpret_cast<cuzk::u64>(to), other_byte = reinterpret_cast<cuzk::u64>(other);
+    if (first_byte >= other_byte + other_size || other_byte >= first_byte + size) return;
+    Region where{};
+    if (!find_region(first_byte, size, where)) return;
+    const Cell earlier{current->now, 0xff, true, false};
+    stop(cuzk::shadow::FAULT_RACE, where, first_byte, size, true, &earlier);
+}
+
 void* __tsan_create_fiber(unsigned) {
     if (spare.empty()) return &states.emplace_back();
     State* state = spare.back();
