@@ -99,6 +99,8 @@ def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _NO_BEHAVIOUR) or _only_raises(child) or _is_telemetry(child):
             continue
+        if _is_guard(child) or _is_free_length(node, child):
+            continue
         if isinstance(child, ast.FunctionDef):
             for part in child.body:
                 if not (isinstance(part, _NO_BEHAVIOUR) or _only_raises(part) or _is_telemetry(part)):
@@ -113,6 +115,21 @@ def _behaviour(node: ast.AST) -> Iterator[ast.AST]:
 def _only_raises(node: ast.AST) -> bool:
     """A check of bad input, which other tests look at."""
     return isinstance(node, ast.If) and not node.orelse and all(isinstance(s, ast.Raise) for s in node.body)
+
+
+def _is_guard(node: ast.AST) -> bool:
+    """``strict=True`` of zip(): it raises where lengths differ, and changes nothing else."""
+    return isinstance(node, ast.keyword) and node.arg == "strict"
+
+
+def _is_free_length(parent: ast.AST, node: ast.AST) -> bool:
+    """The -1 of reshape(), which is no number: any negative one says the same."""
+    return (
+        isinstance(parent, ast.Call)
+        and getattr(parent.func, "attr", "") == "reshape"
+        and isinstance(node, ast.UnaryOp)
+        and isinstance(node.op, ast.USub)
+    )
 
 
 def _is_telemetry(node: ast.AST) -> bool:

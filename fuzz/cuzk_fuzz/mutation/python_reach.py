@@ -9,6 +9,7 @@ mutant as killed.
 from __future__ import annotations
 
 import ast
+import importlib.util
 import json
 import sys
 import threading
@@ -97,18 +98,17 @@ def recorded(checks: Sequence[Check], modules: Sequence[str], file: Path) -> lis
     Args:
         checks: All of them.
         modules: Whose lines count.
-        file: What was recorded before, a line each; what is missing or was of other texts is added.
+        file: What was recorded before, a line each; what is missing, or entered a module that has changed, is added.
 
     Raises:
         RuntimeError: The recording ends early, or more than one check in fifty fails: the prover is not sound.
     """
-    texts = _texts(modules)
-    known = _rows(file, texts)
+    known = _rows(file)
     if any((check.name, check.version) not in known for check in checks):
         ended = forked(lambda note: _record(checks, modules, file, note))
         if ended:
             raise RuntimeError(f"what checks enter could not be recorded: {ended}")
-    rows, found = _rows(file, texts), []
+    rows, found = _rows(file), []
     for check in checks:
         row = rows[check.name, check.version]
         if not row["said"]:
@@ -121,25 +121,30 @@ def recorded(checks: Sequence[Check], modules: Sequence[str], file: Path) -> lis
     return found
 
 
-def _texts(modules: Sequence[str]) -> str:
-    """A checksum over the modules."""
-    return f"{zlib.crc32(''.join(source_of(module)[1] for module in modules).encode()):08x}"
+@cache
+def _texts(modules: frozenset[str]) -> str:
+    """A checksum over modules."""
+    return f"{zlib.crc32(''.join(source_of(module)[1] for module in sorted(modules)).encode()):08x}"
 
 
-def _rows(file: Path, texts: str) -> dict[tuple[str, str], dict[str, Any]]:
-    """What was recorded of the same texts, by check and its version."""
+def _rows(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """What was recorded, by check and its version, where no module that the check enters has changed since."""
     if not file.exists():
         return {}
     rows = [json.loads(line) for line in file.read_text().splitlines()]
-    return {(row["name"], row["version"]): row for row in rows if row["texts"] == texts}
+    there = {module for row in rows for module in row["lines"] if importlib.util.find_spec(module)}
+    return {
+        (row["name"], row["version"]): row
+        for row in rows
+        if there.issuperset(row["lines"]) and row["texts"] == _texts(frozenset(row["lines"]))
+    }
 
 
 def _record(checks: Sequence[Check], modules: Sequence[str], file: Path, note: Callable[[str], None]) -> str:
     files = {str(source_of(module)[0]): module for module in modules}
     with _Tracer(files) as tracer:
         forget = swap_all(modules)
-    at_import, texts = tracer.seen, _texts(modules)
-    known = _rows(file, texts)
+    at_import, known = tracer.seen, _rows(file)
     with file.open("a") as out:
         for check in checks:
             if (check.name, check.version) in known:
@@ -152,7 +157,7 @@ def _record(checks: Sequence[Check], modules: Sequence[str], file: Path, note: C
             # What a module makes at its import, every check that enters it works with.
             lines = {module: sorted(own | at_import[module]) for module, own in tracer.seen.items() if own}
             row = {
-                "name": check.name, "version": check.version, "texts": texts, "said": said,
+                "name": check.name, "version": check.version, "texts": _texts(frozenset(lines)), "said": said,
                 "seconds": round(time.process_time() - started, 3), "lines": lines,
             }  # fmt: skip
             out.write(json.dumps(row) + "\n")
