@@ -16,7 +16,7 @@ from cuzk.curves import Curve, get_curve
 from cuzk.device import Device
 from cuzk.limbs import ints_to_limbs, limbs_to_ints
 from cuzk.ops.ntt import Domain, Order, ntt
-from cuzk.ops.plan_fr import plan_ntt
+from cuzk.ops.plan_fr import NttPlan, plan_ntt
 from cuzk_fuzz.batch import Batch, Rows, Scope, ints_as_hex, ints_from_hex, without_chunks
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import field_classes, size_ids, sizes, tally
@@ -39,6 +39,7 @@ class Kind:
         radices: log2 of each pass's radix, or None for the plan's.
         log_tile: log2 of a tile, or None.
         table_bits: log2 of the inner power tables, or None.
+        few_blocks: A third of the blocks for the planned passes, so that each takes several tiles.
     """
 
     log_n: int
@@ -50,6 +51,7 @@ class Kind:
     radices: tuple[int, ...] | None = None
     log_tile: int | None = None
     table_bits: int | None = None
+    few_blocks: bool = False
 
 
 @functools.cache
@@ -86,7 +88,14 @@ def _draw_kind(choices: Choices, curve: Curve, largest: int) -> Kind:
         _draw_radices(choices, log_n, log_tile) if log_tile else None,
         log_tile,
         choices.between(0, log_n) if choices.one_in(3) else None,
+        log_tile is not None and choices.one_in(3),
     )
+
+
+def _with_few_blocks(plan: NttPlan) -> NttPlan:
+    shapes = [replace(step.shape, grid=max(1, step.shape.grid // 3)) for step in plan.passes]
+    passes = [replace(step, shape=shape) for step, shape in zip(plan.passes, shapes, strict=True)]
+    return replace(plan, passes=tuple(passes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,6 +169,7 @@ class NttBatch(Batch):
                 kind.log_n, self.num_cases, curve, device.limits, radices=kind.radices,
                 log_tile=max(kind.log_tile or 0, *kind.radices),
             )  # fmt: skip
+            plan = _with_few_blocks(plan) if kind.few_blocks else plan
         result = ntt(
             device, domain, device.upload(self.values.copy()), inverse=kind.inverse, coset=kind.coset,
             order_in=kind.order_in, order_out=kind.order_out, plan=plan, table_bits=kind.table_bits,
@@ -198,7 +208,7 @@ class NttBatch(Batch):
         """Elements that are not zero, length, bits set, options."""
         values = limbs_to_ints(self.values)
         kind = self.kind
-        options = (kind.coset, kind.radices, kind.log_tile, kind.table_bits)
+        options = (kind.coset, kind.radices, kind.log_tile, kind.table_bits, kind.few_blocks or None)
         return (
             sum(v != 0 for v in values), kind.log_n, sum(v.bit_count() for v in values),
             sum(option is not None for option in options),
@@ -215,7 +225,9 @@ class NttBatch(Batch):
             yield replace(self, values=values)
         if self.kind.log_n:
             for half in np.split(self.values, 2, axis=1):
-                kind = replace(self.kind, log_n=self.kind.log_n - 1, radices=None, table_bits=None)
+                kind = replace(
+                    self.kind, log_n=self.kind.log_n - 1, radices=None, table_bits=None, few_blocks=False
+                )
                 yield replace(self, kind=kind, values=half)
         one = ints_to_limbs([self.curve.fr.mont_r, 1], self.curve.fr.limbs)
         for place in places:
@@ -223,7 +235,8 @@ class NttBatch(Batch):
                 values = self.values.copy()
                 values[0, place] = value
                 yield replace(self, values=values)
-        yield replace(self, kind=replace(self.kind, radices=None, log_tile=None))
+        yield replace(self, kind=replace(self.kind, radices=None, log_tile=None, few_blocks=False))
+        yield replace(self, kind=replace(self.kind, few_blocks=False))
         yield replace(self, kind=replace(self.kind, table_bits=None))
         yield replace(self, kind=replace(self.kind, coset=None))
 
@@ -236,7 +249,7 @@ class NttBatch(Batch):
             "coset": None if kind.coset is None else hex(kind.coset),
             "order_in": kind.order_in, "order_out": kind.order_out,
             "radices": None if kind.radices is None else list(kind.radices),
-            "log_tile": kind.log_tile, "table_bits": kind.table_bits,
+            "log_tile": kind.log_tile, "table_bits": kind.table_bits, "few_blocks": kind.few_blocks,
             "inputs": {"vectors": [ints_as_hex(limbs_to_ints(vector)) for vector in self.values]},
         }  # fmt: skip
 
@@ -247,7 +260,7 @@ class NttBatch(Batch):
         kind = Kind(
             data["log_n"], data["convention"], data["inverse"], None if coset is None else int(coset, 16),
             data["order_in"], data["order_out"], None if radices is None else tuple(radices),
-            data["log_tile"], data["table_bits"],
+            data["log_tile"], data["table_bits"], data.get("few_blocks", False),
         )  # fmt: skip
         limbs = get_curve(data["subject"]).fr.limbs
         vectors = data["inputs"]["vectors"]
