@@ -7,6 +7,7 @@ entry off by one, a factor used for its neighbour's points, infinity or equal po
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from math import isqrt
 from typing import Any
 
@@ -195,3 +196,15 @@ def test_points_of_small_order_are_outside(name: str, rng: random.Random) -> Non
         array = np.concatenate([inside, points_from_ints(group, [point])])
         assert first_outside_subgroup(cpu, group, cpu.upload(array)) == 3
     assert first_outside_subgroup(cpu, group, cpu.upload(inside)) is None
+
+
+@pytest.mark.parametrize("name", ["bls12_381", "bn254", "toy"])
+def test_a_basis_of_either_orientation_gives_halves(name: str) -> None:
+    curve = get_curve(name)
+    usual = endomorphism_of(curve.g1)
+    turned = replace(usual, basis=(usual.basis[1], usual.basis[0]))
+    for scalar in (0, 1, 2, curve.r // 2, curve.r // 3, curve.r - 2, curve.r - 1):
+        for phi in (usual, turned):
+            first, second = phi.halves(scalar)
+            assert (first + second * phi.eigenvalue - scalar) % curve.r == 0
+            assert max(abs(first), abs(second)) < 16**phi.num_digits // 2

@@ -14,12 +14,14 @@ import pytest
 
 from cuzk.circuits.catalogue import compiled_circuit
 from cuzk.csr import CsrMatrix
+from cuzk.curves import get_curve
 from cuzk.device import get_device
 from cuzk.errors import ShapeError
 from cuzk.groth16 import Prover, ToxicWaste, setup
+from cuzk.groth16.same_rows import _first_difference
 from cuzk.keys import ProvingKey
 from cuzk.pieces import CompiledCircuit
-from cuzk.relation import R1CS
+from cuzk.relation import R1CS, matrix_from_rows
 from cuzk.synthesis.expand import expand
 
 NAME = "poseidon:2"
@@ -88,3 +90,13 @@ def test_a_key_of_reordered_rows_is_of_another_circuit() -> None:
     other = R1CS(whole.curve, whole.num_variables, whole.num_public, a, b, c)
     with pytest.raises(ShapeError, match=r"row 0 of matrix"):
         Prover(key_of(other), get_device("cpu"), circuit=circuit())
+
+
+def test_the_first_row_of_another_length_is_named() -> None:
+    """The same terms one after the other, cut into other rows: the first that differs, not the last."""
+    toy = get_curve("toy")
+    own = matrix_from_rows(toy, 5, [{0: 1, 1: 1}, {2: 1}, {3: 1}])
+    its = matrix_from_rows(toy, 5, [{0: 1}, {1: 1}, {2: 1, 3: 1}])
+    codes = np.zeros(1, np.uint32)
+    assert _first_difference(own, its, 0, codes, codes) == 0
+    assert _first_difference(own, own, 0, codes, codes) is None
