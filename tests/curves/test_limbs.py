@@ -94,3 +94,17 @@ def test_first_not_below(spec: FieldSpec, rng: random.Random) -> None:
     assert first_not_below(ints_to_limbs([m - 1] * 200, spec.limbs), m) is None
     assert first_not_below(ints_to_limbs([m - 1] * 200 + [m], spec.limbs), m) == 200
     assert first_not_below(np.zeros((0, spec.limbs), np.uint64), m) is None
+
+
+@pytest.mark.parametrize("at", range(4))
+def test_many_elements_near_the_modulus_are_compared_limb_by_limb(at: int) -> None:
+    """All share the top limb but one that is above it, with lower limbs below, or above in another limb alone."""
+    modulus = get_curve("bn254").fr.modulus
+    limbs = [modulus >> (64 * i) & (2**64 - 1) for i in range(4)]
+    array = np.tile(np.array([*limbs[:3], limbs[3]], np.uint64), (100, 1))
+    array[:, 0] -= np.uint64(1)  # just below
+    assert first_not_below(array, modulus) is None
+    array[70] = [*[0] * at, limbs[at] + 1, *limbs[at + 1 :]]
+    assert first_not_below(array, modulus) == 70
+    array[70] = limbs
+    assert first_not_below(array, modulus) == 70

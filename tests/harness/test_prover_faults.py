@@ -181,7 +181,7 @@ def test_cheap_checks_that_enter_the_line_come_first() -> None:
         Check("slow", "1", str, 3.0, {module: frozenset([at])}),
         Check("quick", "1", str, 1.0, {module: frozenset([at, 1])}),
         Check("beside", "1", str, 0.1, {module: frozenset([function.start])}),
-        Check("endless", "1", str, 90.0, {module: frozenset([at])}),
+        Check("quick[long]", "1", str, 90.0, {module: frozenset([at])}),
     ]
     chooser = Chooser(checks)
     assert [check.name for check in chooser.checks_of(module, at)] == ["quick", "slow"]

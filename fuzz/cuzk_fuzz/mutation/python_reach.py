@@ -27,7 +27,7 @@ from cuzk_fuzz.mutation.python_code import forked, source_of, swap_all
 
 #: Lines of modules that ran, by module.
 Lines = Mapping[str, frozenset[int]]
-#: Processor time that the checks of one mutant may take in all, as recorded.
+#: Processor time that the checks of one mutant may take in all, as recorded; beyond it one of each kind looks on.
 _MOST_SECONDS = 8.0
 
 
@@ -229,11 +229,12 @@ class Chooser:
         told = not code_lines(source).isdisjoint(statement)
         total = 0.0
         kept: list[Check] = []
+        kinds: set[str] = set()
         for check in self._in_order(module, self._entering(module, statement if told else function)):
-            total += check.seconds
-            if kept and total > _MOST_SECONDS:
-                break
-            kept.append(check)
+            if total + check.seconds <= _MOST_SECONDS or check.kind not in kinds:
+                total += check.seconds
+                kinds.add(check.kind)
+                kept.append(check)
         return kept
 
     def _in_order(self, module: str, checks: Sequence[Check]) -> list[Check]:
