@@ -27,7 +27,7 @@ from cuzk.curves import get_curve
 from cuzk.errors import InternalError, ShapeError
 from cuzk.pieces import CompiledCircuit, Opcode
 from cuzk.synthesis import ONE, ConstraintSystem, Variable, circuit_hash, circuit_sizes
-from cuzk.synthesis.expand import expand
+from cuzk.synthesis.expand import expand, matrix_chunks
 from cuzk.synthesis.program import LANES
 from tests.synthesis.as_oracle import as_oracle
 
@@ -313,3 +313,16 @@ def test_rows_of_more_than_twelve_terms_are_wide(others: int, opcode: Opcode) ->
     codes = set(piece.program.bundles[:, 0].tolist())
     assert opcode in codes
     assert not codes & ({Opcode.SOLVE, Opcode.WIDE} - {opcode})
+
+
+def test_rows_come_in_parts_that_follow_one_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many parts, each with further instances of the same pieces: together they are the matrices."""
+    monkeypatch.setattr("cuzk.synthesis.expand._ROWS_AT_A_TIME", 400)
+    circuit = ConstraintSystem(BLS)
+    find_circuit("por:poseidon:2-0-0:64:private").record(circuit)
+    compiled, r1cs = circuit.compile(), circuit.r1cs()
+    parts = list(matrix_chunks(compiled))
+    assert len(parts) >= 3
+    for side, matrix in enumerate(r1cs.matrices.values()):
+        rows = [part[side].row(i) for part in parts for i in range(part[side].num_rows)]
+        assert rows == [matrix.row(i) for i in range(r1cs.num_constraints)]
