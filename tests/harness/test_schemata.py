@@ -6,7 +6,6 @@ killed only among others, a record that keeps verdicts of lines that have change
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -62,7 +61,6 @@ def _output(folder: Path, header: str, prelude: str, numbers: range) -> list[str
     ]
 
 
-@pytest.mark.skipif(shutil.which("g++") is None, reason="needs g++")
 def test_every_number_is_its_mutant_alone(tmp_path: Path) -> None:
     def harmless(
         mutant: Mutant,
