@@ -14,10 +14,21 @@ from cuzk.perf.verdicts import Absent
 if TYPE_CHECKING:
     from cuzk.perf import Baseline
 
-__all__ = ["ARCHS", "DEFAULT_TIERS", "MEASURED_HERE", "Origin", "gather", "origin", "wanted_tiers"]
+__all__ = [
+    "ARCHS",
+    "DEFAULT_TIERS",
+    "MEASURED_HERE",
+    "NIGHTLY_ARCHS",
+    "Origin",
+    "gather",
+    "origin",
+    "wanted_tiers",
+]
 
 #: Architectures whose static figures are kept and checked where none is named.
 ARCHS = ("90", "120")
+#: Those that a night's gate checks: one of each generation of GPUs that kernels are made for.
+NIGHTLY_ARCHS = ("80", "86", "89", "90", "100", "120")
 #: What is measured where nobody names a tier: exact on every machine.
 DEFAULT_TIERS = ("T0", "T1")
 #: What a machine without a GPU can measure.

@@ -24,7 +24,7 @@ _EXAMPLES = """examples:
   python -m cuzk_fuzz minimise fuzz-out/msm-msm-toy_g1-emu-difference-0123abcd.json
   python -m cuzk_fuzz table
   python -m cuzk_fuzz smoke --seconds 20
-  python -m cuzk_fuzz mutants --sample 12 --seed 1
+  python -m cuzk_fuzz mutants --sample 40 --seed 1
 
 exit codes: 0 nothing found, 1 a finding, a missing edge class or a surviving mutant, 2 bad usage or input,
 3 the device or the compiler failed"""

@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from cuzk.cli.perf_gather import NIGHTLY_ARCHS
 from tests.harness.gates.selection import Selection
 
 _NOT_HERE = "not device and not interop"
@@ -68,7 +69,7 @@ def gate(out: Path, shard: str = "1/1") -> list[Step]:
         _tests(out, shard, "tests"),
         Step("classes", _python("cuzk_fuzz", "table", "--seconds", "40", "--json", str(table), "--out", str(out)),
              table, seed=0),
-        Step("mutants", _python("cuzk_fuzz", "mutants", "--sample", "12", "--seed", "1", "--json", str(mutants)),
+        Step("mutants", _python("cuzk_fuzz", "mutants", "--sample", "40", "--seed", "1", "--json", str(mutants)),
              mutants, seed=1),
         Step("prover-faults", _python("tests.harness.prover_faults"), seed=0),
         Step("types", _python("mypy")),
@@ -84,6 +85,9 @@ def nightly(out: Path, shard: str = "1/1", *, scale: float = 1.0, seed: int = 0)
     fuzz = out / "campaign"
     steps = [
         *gate(out, shard),
+        Step("architectures", _python("cuzk", "perf", "check", "--tier", "T0",
+                                      *(word for arch in NIGHTLY_ARCHS for word in ("--arch", arch)),
+                                      "--markdown", str(out / "architectures.md"))),
         Step("deep", _python("pytest", "-n", "2", "-q", "--hypothesis-profile", "deep", "-m", _NOT_HERE,
                              f"--junitxml={out / 'deep.xml'}", "tests/kernels", "tests/oracles"), out / "deep.xml"),
         Step("throughput", _python("cuzk_fuzz", "throughput", "--json", str(out / "throughput.json")),
