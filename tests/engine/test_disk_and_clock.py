@@ -57,12 +57,23 @@ def test_a_payload_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pyt
 # Logs and clocks
 
 
-def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+class Heard(logging.Handler):
+    """The messages of a logger, whatever else listens to it and however often."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.messages: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.messages.append(record.getMessage())
+
+
+def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs are proven all the same, and the daemon says so once."""
     log = tmp_path / "decisions.jsonl"
     log.symlink_to("/dev/full")
-    engines_log = logging.getLogger("cuzk.engine")
-    before, engines_log.propagate = engines_log.propagate, True
+    heard = Heard()
+    monkeypatch.setattr(logging.getLogger("cuzk.engine"), "handlers", [heard])
 
     async def scenario(engine: Engine) -> None:
         for i in range(5):
@@ -72,11 +83,8 @@ def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, caplog: pytes
         assert found is not None
         assert found.proof == expected_proof(script(gpu=1, n=4), 0)
 
-    try:
-        run(scenario, lambda: make_engine(tmp_path / "state", decision_log=str(log)))
-    finally:
-        engines_log.propagate = before
-    assert caplog.messages.count("decision log") == 1
+    run(scenario, lambda: make_engine(tmp_path / "state", decision_log=str(log)))
+    assert heard.messages.count("decision log") == 1
 
 
 def test_a_decision_log_moves_files_aside_and_nothing_else(tmp_path: Path) -> None:
