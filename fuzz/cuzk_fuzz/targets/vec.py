@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from cuzk_oracles import edge_values, fields, vec
+from numpy.typing import NDArray
 
 from cuzk.curves import Curve, get_curve
 from cuzk.device import Array, Device
@@ -16,6 +18,7 @@ from cuzk.errors import KernelFault, ShapeError
 from cuzk.limbs import fr_from_ints, fr_to_ints, ints_to_limbs, limbs_to_ints
 from cuzk.ops import fr_vec
 from cuzk.ops.classify import classify
+from cuzk.ops.scan import exclusive_scan, scan_shape
 from cuzk_fuzz.batch import REJECTED, Batch, Rows, Scope, ints_as_hex, ints_from_hex
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import by_class, field_classes, scalar_hits, size_ids, sizes, tally
@@ -40,9 +43,10 @@ OPS = (
     "from_mont",
     "classify",
     "first_mismatch",
+    "exclusive_scan",
 )
 #: Operations whose answer is a small number for each element.
-_CODES = ("classify", "first_mismatch")
+_CODES = ("classify", "first_mismatch", "exclusive_scan")
 #: Operations that look at every element and refuse those that are not reduced.
 _CHECKED = ("to_mont", "from_mont")
 
@@ -56,7 +60,7 @@ class VecBatch(Batch):
         op: One of OPS.
         values: a, b, c. Shape (3, n, limbs) uint64; numbers as they lie in memory.
         alias: Id and offsets of a, b and the result in one buffer, for binary operations; else disjoint.
-        factor: Of fr_scale, fr_mul_sub and fr_scale_powers, standard form.
+        factor: Of fr_scale, fr_mul_sub and fr_scale_powers, standard form; of exclusive_scan it chooses the tile.
     """
 
     target: ClassVar[str] = "vec"
@@ -133,6 +137,8 @@ class VecBatch(Batch):
             return self._codes(device, a)
         if self.op == "first_mismatch":
             return self._place(fr_vec.first_mismatch(device, curve, a, b, c))
+        if self.op == "exclusive_scan":
+            return self._scanned(device)
         calls: dict[str, Callable[[], Array]] = {
             "fr_mul_sub": lambda: fr_vec.fr_mul_sub(device, curve, a, b, c, factor=self.factor),
             "fr_scale": lambda: fr_vec.fr_scale(device, curve, a, self.factor),
@@ -153,6 +159,18 @@ class VecBatch(Batch):
             if len(inside) < len(places) or (np.diff(places.astype(np.int64)) <= 0).any():
                 rows += np.uint64(200)
         return rows if found.num_zeros == int((rows == 0).sum()) else rows + np.uint64(100)
+
+    @property
+    def _counters(self) -> NDArray[np.uint32]:
+        """What is summed up: the low words of the elements."""
+        return self.values[0, :, 0].astype(np.uint32)
+
+    def _scanned(self, device: Device) -> Rows:
+        """Sums in tiles of one to three elements a thread, so that there are several of them."""
+        counters = device.upload(self._counters)
+        block, _ = scan_shape(self.num_cases, device.limits)
+        exclusive_scan(device, self.curve, counters, tile=max(2, (1 + self.factor % 3) * block))
+        return np.asarray(device.download(counters)).reshape(-1, 1)
 
     def _place(self, index: int | None) -> Rows:
         """1 in the row of the place that was found; in every row where there is no such place in the vectors."""
@@ -192,6 +210,9 @@ class VecBatch(Batch):
             return np.array([codes.get(i, 0) for i in range(n)], np.uint64).reshape(n, 1)
         if self.op == "first_mismatch":
             return self._place(next((i for i in range(n) if (a[i] * b[i] - c[i]) % r), None))
+        if self.op == "exclusive_scan":
+            sums = itertools.accumulate(self._counters.tolist(), initial=0)
+            return np.array([v % (1 << 32) for v in sums][:n], np.uint64).reshape(n, 1)
         if self.op in _CHECKED:
             convert = fields.to_mont if self.op == "to_mont" else fields.from_mont
             return ints_to_limbs(
