@@ -124,8 +124,8 @@ def _misattributed() -> list[str]:
 def test_exclusive_times_are_the_threads_processor_time_within_2_percent() -> None:
     """One quiet run of ten is enough.
 
-    Other programs do not count here, but what is taken from a virtual processor does; a time that is booked in the wrong
-    phase is so in every run.
+    Other programs do not count here, but what is taken from a virtual processor does; a time that is booked in the
+    wrong phase is so in every run.
     """
     assert any(not _misattributed() for _ in range(10))
 
