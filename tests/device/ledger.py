@@ -1,6 +1,7 @@
 """The ledger's comparison by turns as an instrument on a GPU: planted slow-downs, and the same build against itself.
 
 python -m tests.device.ledger [--log 20] [--planted 60] [--same 100] [--json RESULT.json] [--budget-s 480]
+python -m tests.device.ledger --show RESULT.json
 
 A trial is a whole comparison (cuzk/perf/pairs.py) of every phase of a proof with the shape of a PoRep partition, by the
 device's own time (cuzk/telemetry/device_time.py); one trial judges all phases, by the same proofs.  All three sides are
@@ -45,6 +46,8 @@ JUDGED = frozenset(
 _CAUGHT = 57 / 60
 #: And of trials of the same against the same so many have to pass: an instrument that never says is none.
 _PASSED = 95 / 100
+#: Seen over planted above which something else was seen as well.
+_FAR_MORE = 1.5
 #: Proofs by which a phase's time is known.
 _ONCE = 5
 
@@ -166,10 +169,23 @@ def summarise(rows: list[dict[str, Any]]) -> dict[str, Any]:
             for name in ("planted", "seen", "spread", "pairs"):
                 values = [said[name] for said in found if said[name] is not None]
                 into[name] = statistics.median(values) if values else None
+            seen = [(said["seen"], said["planted"]) for said in found if said["seen"] is not None]
+            into["seen_least"], into["seen_most"] = (
+                end(s for s, _ in seen) if seen else None for end in (min, max)
+            )
+            if kind == "planted":
+                into["seen_far_more"] = sum(value > _FAR_MORE * planted for value, planted in seen)
             if kind == "same":
                 alarms = into["slower"] + into["faster"]
                 into["false_alarms_at_most"] = rate_upper_bound(alarms, into["trials"])
     return table
+
+
+def show(table: dict[str, Any]) -> None:
+    """Print a line a kind and phase."""
+    for kind, phases in table.items():
+        for phase, said in phases.items():
+            print(f"{kind:8} {phase:16} {json.dumps(said)}", flush=True)
 
 
 def is_met(table: dict[str, Any]) -> bool:
@@ -218,7 +234,13 @@ def main() -> int:
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--budget-s", type=float, default=480)
+    parser.add_argument(
+        "--show", type=Path, help="print what the trials of a result file come to, and run none"
+    )
     options = parser.parse_args()
+    if options.show is not None:
+        show(summarise(json.loads(options.show.read_text(encoding="utf-8"))["rows"]))
+        return 0
     if reason := gpu.why_none() if options.device.startswith("cuda") else "":
         print(f"ledger skipped: {reason}")
         return 0
@@ -243,9 +265,7 @@ def main() -> int:
     print(f"spans of a proof are held up for {bench.meter.held_ms:.1f} ms together", flush=True)
     bench.close()
     table = results.data["summary"] = summarise(rows)
-    for kind, phases in table.items():
-        for phase, said in phases.items():
-            print(f"{kind:8} {phase:16} {json.dumps(said)}", flush=True)
+    show(table)
     if left := options.planted + options.same - len(rows):
         results.write()
         print(f"{left} trials are left: call again with the same --json")

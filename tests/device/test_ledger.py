@@ -95,6 +95,25 @@ def test_trials_see_what_is_planted_and_nothing_else() -> None:
     assert not ledger.is_met({"same": {"x": fine | {"same": 94}}})
 
 
+def test_a_stored_file_is_shown(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With how far what was seen went, and how often it was far more than what was planted."""
+    said = {"ms": 9.0, "share": 0.015, "outcome": "slower", "planted": 0.015, "spread": 0.002, "pairs": 16}
+    rows = [{"kind": "planted", "phases": {"msm_h": said | {"seen": seen}}} for seen in (0.014, 0.016, 0.024)]
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps({"rows": rows}))
+    monkeypatch.setattr(sys, "argv", ["ledger", "--show", str(path)])
+    assert ledger.main() == 0
+    found = json.loads(capsys.readouterr().out.partition("msm_h")[2])
+    assert (found["seen_least"], found["seen"], found["seen_most"], found["seen_far_more"]) == (
+        0.014,
+        0.016,
+        0.024,
+        1,
+    )
+
+
 def run(monkeypatch: pytest.MonkeyPatch, path: Path, *options: str) -> tuple[int, dict[str, Any]]:
     words = ["ledger", "--device", "cpu", "--planted", "2", "--same", "2", "--json", str(path), *options]
     monkeypatch.setattr(sys, "argv", words)
