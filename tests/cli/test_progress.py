@@ -17,10 +17,11 @@ from cuzk.formats import load_ptau
 from cuzk.groth16 import Prover, ToxicWaste, setup
 from cuzk.groth16.phase2 import setup_from_powers
 from cuzk.groth16.work import powers_work, prove_work, setup_work
-from cuzk.telemetry import PHASES, Event, Recorder
+from cuzk.telemetry import PHASES, Recorder
 from tests.cli.support import circuit, cuzk, prove
 from tests.formats.ptau_builder import Secrets, ptau_bytes
 from tests.prover.support import device
+from tests.telemetry.shares import Shares
 from tests.workloads import mixed_circuit
 
 
@@ -165,7 +166,7 @@ def test_a_set_up_from_powers_of_tau_says_how_far_it_is(tmp_path: Path, prepared
     by_command = {"powers_check", "key_write"}
     assert {phase for phase, _ in PTAU_STEPS} == {"circuit_load", "kernel_build", "powers_load", *work}
     assert [phase for phase, units in work.items() if not units] == (["powers_lagrange"] if prepared else [])
-    told = _Shares()
+    told = Shares()
     recorder = Recorder([told])
     setup_from_powers(r1cs, powers, device("cpu"), delta=7, recorder=recorder)
     ran = {event.phase for event in recorder.events}
@@ -192,21 +193,3 @@ def test_the_time_left_of_a_set_up_from_powers_is_about_right(tmp_path: Path) ->
     for phase, units in large.items():
         of_model, of_time = units / sum(model.values()), spent[phase] / sum(spent.values())
         assert 0.4 < of_time / of_model < 2.5, (phase, of_time, of_model)
-
-
-class _Shares:
-    """A sink that hears how far phases are."""
-
-    def __init__(self) -> None:
-        self.shares: dict[str, list[float]] = {}
-
-    def started(self, phase: str) -> None:
-        """A phase begins."""
-        self.shares[phase] = []
-
-    def advanced(self, phase: str, share: float) -> None:
-        """It has come so far."""
-        self.shares[phase].append(share)
-
-    def receive(self, event: Event) -> None:
-        """It has ended."""

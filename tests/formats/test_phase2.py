@@ -16,10 +16,11 @@ from cuzk.groth16 import Prover, ToxicWaste
 from cuzk.groth16.phase2 import setup_from_powers
 from cuzk.groth16.setup import setup
 from cuzk.keys import HForm, ProvingKey
-from cuzk.telemetry import Event, Recorder
+from cuzk.telemetry import Recorder
 from tests.formats.builders import Save
 from tests.formats.ptau_builder import Secrets, ptau_bytes
 from tests.prover.support import blinding, device, workload
+from tests.telemetry.shares import Shares
 from tests.workloads import Workload
 
 DELTA = 17
@@ -102,26 +103,13 @@ def test_powers_that_do_not_fit(save: Save) -> None:
         setup_from_powers(load.r1cs, load_ptau(other, log_n), device("cpu"))
 
 
-class _Watcher:
-    def __init__(self) -> None:
-        self.shares: dict[str, list[float]] = {}
-
-    def started(self, phase: str) -> None:
-        self.shares[phase] = []
-
-    def advanced(self, phase: str, share: float) -> None:
-        self.shares[phase].append(share)
-
-    def receive(self, event: Event) -> None: ...
-
-
 @pytest.mark.parametrize("prepared", [False, True])
 def test_progress_rises_to_the_end(prepared: bool, save: Save) -> None:
     """Each phase says how far it is: never backwards, never beyond its end, and at last all of it."""
     load = workload("random", "toy", 40, 2)
     log_n = load.r1cs.domain_log2
     data = ptau_bytes(load.curve, log_n + 1, secrets_of(load.curve), prepared=prepared)
-    watcher = _Watcher()
+    watcher = Shares()
     setup_from_powers(load.r1cs, load_ptau(save(data), log_n), device("cpu"), recorder=Recorder([watcher]))
     told = {phase: shares for phase, shares in watcher.shares.items() if phase != "points_single"}
     assert {"points_a", "points_b_g1", "points_b_g2", "points_h", "points_l"} <= set(told)
