@@ -89,15 +89,15 @@ def _hash(circuit: R1CS | CompiledCircuit, progress: LateProgress) -> str:
 def _file_facts(name: str, progress: LateProgress, with_hash: bool) -> dict[str, Any]:
     path = Path(name)
     check_inputs({"C.r1cs": path})
+    from cuzk.formats import load_r1cs
     from cuzk.formats.detect import require_kind
 
     require_kind(path, ("r1cs",), "a circuit")
     with progress.step("read"):
         facts = file_facts(path)
-    if with_hash:
-        from cuzk.formats import load_r1cs
-
-        facts["hash"] = _hash(load_r1cs(path), progress)
+        circuit = load_r1cs(path) if with_hash else None
+    if circuit is not None:
+        facts["hash"] = _hash(circuit, progress)
     return facts
 
 
