@@ -180,7 +180,8 @@ def test_decisions_can_be_taken_again(tmp_path: Path) -> None:
             engine.submit(job(payload, 1 + i % 4, "xy"[i % 2], Priority(1 + i % 4), name=f"j{i}"))
             if i in (7, 13):
                 engine.cancel(f"j{i - 1}")
-            await asyncio.sleep(0.003)
+            if i >= 12:  # the first twelve wait together, however fast the workers are
+                await asyncio.sleep(0.003)
         await engine.board.all_ended()
 
     pipeline = PipelineConfig(batch=2, lookahead=1)
