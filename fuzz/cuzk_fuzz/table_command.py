@@ -62,12 +62,19 @@ def status_of(target: Target, edge_id: str, devices: Sequence[str]) -> str:
 
 
 def class_rows(hits: Hits, devices: Sequence[str]) -> list[dict[str, Any]]:
-    """One row a target and class: its hits by device, and what they are measured by."""
+    """One row a target and class: its hits by device, and what they are measured by.
+
+    What needs no device (readers of files) ran on the host whatever devices the campaign had, and counts at the first.
+    """
     rows = []
     for target in TARGETS.values():
         families = target.families or ("(several)",)
+        counts = {kind: hits.get((target.name, kind), Counter()) for kind in devices}
+        if not target.needs_device:
+            of_all = (count for (name, _), count in hits.items() if name == target.name)
+            counts = {kind: Counter() for kind in devices} | {devices[0]: sum(of_all, Counter[str]())}
         for edge_id in sorted(target.all_ids):
-            by_device = {kind: hits.get((target.name, kind), Counter())[edge_id] for kind in devices}
+            by_device = {kind: counts[kind][edge_id] for kind in devices}
             rows.append({
                 "families": list(families), "target": target.name, "class": edge_id, "hits": by_device,
                 "total": sum(by_device.values()), "status": status_of(target, edge_id, devices),

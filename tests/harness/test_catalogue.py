@@ -135,6 +135,15 @@ def test_the_table_counts_and_names_what_is_seldom(
     assert json.loads(path.read_text())["gaps"] == []
 
 
+def test_what_needs_no_device_counts_in_the_table_of_any() -> None:
+    """A campaign on a GPU reads files on its host."""
+    hits = {("readers", "cpu"): Counter({"R.valid": 25}), ("spmv", "cpu"): Counter({"M.empty": 30})}
+    rows = table_command.table(hits, ["cuda", "emu"], 20, counted=True)["classes"]
+    found = {(row["target"], row["class"]): (row["hits"], row["total"]) for row in rows}
+    assert found["readers", "R.valid"] == ({"cuda": 25, "emu": 0}, 25)
+    assert found["spmv", "M.empty"] == ({"cuda": 0, "emu": 0}, 0)
+
+
 @pytest.mark.parametrize("name", ["word-carry", "ntt-last", "batch-add", "prove-b"])
 def test_a_planted_fault_is_found(name: str) -> None:
     """A sample; `python -m cuzk_fuzz sensitivity` hunts all of them with twenty seeds."""
