@@ -154,8 +154,10 @@ def _run_part(plan: Plan, span: tuple[int, int], progress: Path, report: Path) -
     words += ["--cases", str(plan.count), "--seed", str(plan.seed)]
     words += ["--readers", *plan.chosen] if plan.chosen else []
     paths = os.pathsep.join([str(ROOT), *(entry for entry in sys.path if entry)])
+    # One heap: another that a thread opens takes 64 MiB of address space, whenever threads happen to meet.
+    environment = os.environ | {"PYTHONPATH": paths, "MALLOC_ARENA_MAX": "1"}
     with report.with_suffix(".err").open("w+b") as errors:
-        worker = subprocess.Popen(words, cwd=ROOT, env=os.environ | {"PYTHONPATH": paths}, stderr=errors)
+        worker = subprocess.Popen(words, cwd=ROOT, env=environment, stderr=errors)
         stalled = not _ends(worker, progress)
         errors.seek(0)
         message = errors.read().decode(errors="replace")[-300:]
