@@ -16,7 +16,7 @@ from types import TracebackType
 from cuzk.ab.engine_workload import EngineWorkload, worker_config
 from cuzk.ab.runner import TOTAL, Trace
 from cuzk.ab.settings import Setting
-from cuzk.ab.timing import PhaseRatio, measure
+from cuzk.ab.timing import PhaseRatio, measure, verdict
 from cuzk.engine.board import ProofRecord
 from cuzk.engine.config import DaemonConfig, PipelineConfig
 from cuzk.engine.core import Engine
@@ -25,8 +25,10 @@ from cuzk.engine.local import LocalEngine
 from cuzk.errors import EngineError, InputError
 from cuzk.variants import ENGINE_VARIANTS
 
-__all__ = ["EngineRow", "EngineRunner", "compare_engines", "engine_candidates", "pipeline_of"]
+__all__ = ["CONTROL", "EngineRow", "EngineRunner", "compare_engines", "engine_candidates", "pipeline_of"]
 
+#: The defaults against the defaults: what they differ by is the machine's doing.
+CONTROL = ("defaults", "again")
 _BLINDING = "cuzk ab"
 _PATIENCE_S = 600.0
 
@@ -154,6 +156,7 @@ class EngineRow:
         left_trace: Whether the run shows the value.
         total: Time of all jobs against the defaults; None where the bits differ.
         forecast: What the registry expects.
+        control: Time of the defaults against the defaults in the same comparison; None where it was not measured.
     """
 
     variant: str
@@ -162,15 +165,25 @@ class EngineRow:
     left_trace: bool
     total: PhaseRatio | None
     forecast: str
+    control: PhaseRatio | None = None
 
     @property
     def verdict(self) -> str:
-        """Helps, hurts, no difference, left no trace, or differs in bits."""
+        """Helps, hurts, no difference, left no trace, or differs in bits.
+
+        Where the defaults were measured against themselves, what they differ by has to be exceeded.
+        """
         if not self.same:
             return "differs in bits"
         if not self.left_trace:
             return "left no trace"
-        return self.total.verdict if self.total is not None else "not measured"
+        if self.total is None:
+            return "not measured"
+        if self.control is None:
+            return self.total.verdict
+        # The control's interval is widened to 1: a machine that drifts one way may drift the other.
+        low = self.total.low / max(self.control.high, 1.0)
+        return verdict(self.total.ratio, low, self.total.high / min(self.control.low, 1.0))
 
 
 def engine_candidates(most_threads: int = 2) -> list[tuple[str, str]]:
@@ -195,21 +208,24 @@ def compare_engines(
 
     Args:
         workload: What is proven.
-        chosen: Variant and value.
+        chosen: Variant and value; CONTROL is the defaults once more, and rows after it are judged by it.
         device: Where.
         pairs: Pairs of runs; None measures no times.
         progress: Told what is being done.
     """
-    rows = []
+    rows: list[EngineRow] = []
+    control: PhaseRatio | None = None
     with ExitStack() as stack:
         base = stack.enter_context(EngineRunner(workload, {}, device))
         wanted = base.bits()
         for name, value in chosen:
-            progress(f"{name}={value}")
-            with EngineRunner(workload, {name: value}, device) as runner:
+            again = (name, value) == CONTROL
+            progress(f"{name} {value}" if again else f"{name}={value}")
+            with EngineRunner(workload, {} if again else {name: value}, device) as runner:
                 same = runner.bits() == wanted
-                shown = value in runner.trace().traces[name]
+                shown = again or value in runner.trace().traces[name]
                 timed = measure(base, runner, pairs=pairs)[0] if same and pairs is not None else None
-            forecast = ENGINE_VARIANTS[name].forecast
-            rows.append(EngineRow(name, value, same, shown, timed, forecast))
+            forecast = "no difference" if again else ENGINE_VARIANTS[name].forecast
+            rows.append(EngineRow(name, value, same, shown, timed, forecast, None if again else control))
+            control = timed if again else control
     return rows

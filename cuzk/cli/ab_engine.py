@@ -36,13 +36,15 @@ def ab_engine(
     Returns:
         0 where all bits agree, else 1.
     """
-    from cuzk.ab.engine import compare_engines, engine_candidates
+    from cuzk.ab.engine import CONTROL, compare_engines, engine_candidates
     from cuzk.ab.engine_workload import engine_workload
     from cuzk.cli.daemon import require_engine_libraries
 
     require_engine_libraries()
     circuit = _CIRCUIT if workload.startswith("mixed:") else workload
     chosen = [_parsed(text) for text in values] or engine_candidates()
+    if pairs is not None:
+        chosen = [CONTROL, *chosen]
     note(f"workload {circuit}: key")
     with engine_workload(circuit, jobs, partitions) as opened:
         proofs = opened.num_proofs
@@ -63,7 +65,8 @@ def ab_engine(
             total = row.total
             rates = ("", "") if total is None else (proofs / total.a_ms * 1e3, proofs / total.b_ms * 1e3)
             made.add_row(
-                f"{row.variant}={row.value}", "same" if row.same else "differ",
+                " ".join(CONTROL) if (row.variant, row.value) == CONTROL else f"{row.variant}={row.value}",
+                "same" if row.same else "differ",
                 *(f"{rate:.1f}" if rate else "" for rate in rates),
                 "" if total is None else f"{total.ratio:.3f}",
                 "" if total is None else f"{total.low:.3f} to {total.high:.3f}", row.verdict, row.forecast,

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cuzk.ab.engine import compare_engines, engine_candidates
+from cuzk.ab.engine import CONTROL, compare_engines, engine_candidates
 from cuzk.ab.engine_workload import EngineWorkload
 from cuzk.circuits.catalogue import compiled_circuit, find_circuit
 from cuzk.circuits.porep import forget_files
@@ -109,8 +109,8 @@ def small_requests(circuit: str, jobs: int) -> tuple[JobRequest, ...]:
 
 
 def candidates() -> list[tuple[str, str]]:
-    """The values to compare with the defaults."""
-    return engine_candidates()
+    """The values to compare with the defaults, which come first themselves: how far the same differs from the same."""
+    return [CONTROL, *engine_candidates()]
 
 
 def compare(

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from cuzk.ab import engine
-from cuzk.ab.engine import compare_engines, engine_candidates, pipeline_of
+from cuzk.ab.engine import CONTROL, EngineRow, compare_engines, engine_candidates, pipeline_of
 from cuzk.ab.engine_workload import engine_workload, make_key, worker_config
+from cuzk.ab.timing import PhaseRatio
 from cuzk.cli.bench_engine import percentiles
 from cuzk.engine.backend import ProverBackend, key_bytes
 from cuzk.engine.config import DaemonConfig, PipelineConfig, parse_config
@@ -62,6 +63,23 @@ def test_other_bits_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert row.verdict == "differs in bits"
 
 
+def test_what_the_defaults_differ_by_from_themselves_has_to_be_exceeded() -> None:
+    def against(low: float, ratio: float, high: float) -> PhaseRatio:
+        return PhaseRatio("total", 1.0, ratio, ratio, low, high, 10)
+
+    quiet, drifting = against(0.999, 1.0, 1.001), against(1.02, 1.05, 1.10)
+    for total, alone, calm, drift in (
+        (against(1.04, 1.06, 1.08), "hurts", "hurts", "no difference"),
+        (against(1.15, 1.20, 1.25), "hurts", "hurts", "hurts"),
+        (against(0.92, 0.94, 0.96), "helps", "helps", "helps"),
+        (against(0.98, 1.01, 1.03), "no difference", "no difference", "no difference"),
+    ):
+        found = [EngineRow("P3", "2", True, True, total, "", c).verdict for c in (None, quiet, drifting)]
+        assert found == [alone, calm, drift]
+    wide = against(0.90, 1.0, 1.0)
+    assert EngineRow("P3", "2", True, True, against(0.92, 0.94, 0.96), "", wide).verdict == "no difference"
+
+
 def test_the_command_prints_one_table() -> None:
     words = (
         "ab",
@@ -78,7 +96,9 @@ def test_the_command_prints_one_table() -> None:
     )
     done = cuzk(*words, "--json")
     assert done.code == 0, done.err
-    (row,) = done.report["rows"]
+    control, row = done.report["rows"]
+    assert ((control["variant"], control["value"]), control["control"]) == (CONTROL, None)
+    assert row["control"] == control["total"]
     assert (row["variant"], row["value"], row["same"]) == ("P12", "off", True)
     assert row["total"]["low"] <= row["total"]["ratio"] <= row["total"]["high"]
     assert_refused(cuzk("ab", "--engine", "P9=off"), 2, "P9 is no variant of the engine")
