@@ -133,12 +133,12 @@ def test_parts_have_their_own_result_files() -> None:
 
 
 def test_a_part_that_takes_too_long_is_ended(tmp_path: Path) -> None:
-    slow = suite.Part("slow", "-c 'import time; time.sleep(60)'", 60, 1)
+    slow = suite.Part("slow", "-c 'import time; time.sleep(3600)'", 60, 1)
     row = suite.run(slow, tmp_path, 1.0)
     assert row["outcome"] == "unfinished"
-    assert row["seconds"] < 20
+    assert row["seconds"] < 250
     broken = suite.Part("broken", "-c 'raise SystemExit(3)'", 60, 1)
-    assert suite.run(broken, tmp_path, 30.0)["outcome"] == "failed"
+    assert suite.run(broken, tmp_path, 250.0)["outcome"] == "failed"
 
 
 @pytest.mark.parametrize("module", ["suite", "smoke", "sanitize", "timings", "proofs", "startup", "tune_msm"])

@@ -24,7 +24,7 @@ _CIRCUIT = "por:poseidon:8-0-0:8:public"
 
 def run(path: Path, *options: str) -> tuple[int, dict[str, Any]]:
     words = ["--circuit", _CIRCUIT, "--device", "cpu", "--folder", str(path), "--json", str(path / "r.json")]
-    code = engine.main([*words, "--repeats", "1", "--partitions", "3", *options])
+    code = engine.main([*words, "--repeats", "1", "--partitions", "3", "--budget-s", "1100", *options])
     result: dict[str, Any] = json.loads((path / "r.json").read_text())
     return code, result
 
@@ -135,7 +135,7 @@ def test_wrong_proofs_are_seen(tmp_path: Path) -> None:
     assert code == 0
     keys = tmp_path / "cuzk-engine-por-poseidon-8-0-0-8-public"
     sectors: list[Sector] = make_sector(_CIRCUIT, b"b", 2)
-    measured = Run(_CIRCUIT, keys, ["cpu"], {}, 60.0)
+    measured = Run(_CIRCUIT, keys, ["cpu"], {}, 600.0)
     with measured.running():
         jobs, _ = measured.prove(sectors)
     key_file = keys / engine_steps.key_name(_CIRCUIT)
