@@ -99,22 +99,25 @@ def no_garbage_collection() -> Iterator[None]:
     gc.enable()
 
 
+#: Processor time of three nested phases.  Recording one costs 0.1 ms on a 2 GHz core, and ten times that on a slow one
+#: has to stay within 2% of the shortest.
+_SPINS_MS = {"prep_msm": 500, "ntt_msm_h": 200, "ntt_h": 300}
+
+
 def _misattributed() -> list[str]:
     """Phases whose exclusive time is not what their thread used, within 2%, in one run."""
     recorder = Recorder(clock=time.thread_time_ns)
     before = time.thread_time_ns()
     with recorder.phase("prove"):
         with recorder.phase("prep_msm"):
-            spin(50)
+            spin(_SPINS_MS["prep_msm"])
         with recorder.phase("ntt_msm_h"):
-            spin(20)
+            spin(_SPINS_MS["ntt_msm_h"])
             with recorder.phase("ntt_h"):
-                spin(30)
+                spin(_SPINS_MS["ntt_h"])
     used = time.thread_time_ns() - before
     shares = wall_shares(recorder.events)
-    limits = {
-        phase: (ms * MS, 1.02 * ms * MS) for phase, ms in (("prep_msm", 50), ("ntt_msm_h", 20), ("ntt_h", 30))
-    }
+    limits = {phase: (ms * MS, 1.02 * ms * MS) for phase, ms in _SPINS_MS.items()}
     limits["prove"] = (0, 0.02 * used)
     wrong = [phase for phase, (low, high) in limits.items() if not low <= shares[phase] <= high]
     return wrong + ["all together"] * (not 0.98 * used <= sum(shares.values()) <= used)
@@ -144,6 +147,7 @@ def test_shares_of_overlapping_phases_are_halves() -> None:
     assert overlap_ns(recorder.events, "prep_msm", "b_g2_msm") == 40
 
 
+@pytest.mark.usefixtures("no_garbage_collection")
 def test_the_prover_explains_97_percent_of_its_processor_time() -> None:
     """Processor time of the proving thread in place of the wall clock: other programs do not count."""
     device, curve = get_device("cpu"), get_curve("bn254")
@@ -152,7 +156,7 @@ def test_the_prover_explains_97_percent_of_its_processor_time() -> None:
     least: dict[
         str, float
     ] = {}  # phase -> least unexplained share: noise differs from run to run, a gap does not
-    for attempt in range(4):
+    for attempt in range(12):
         recorder = Recorder(clock=time.thread_time_ns)
         Prover(key, device, recorder=recorder).prove(witness, blinding=Blinding(7, 11))
         proof = [event for event in recorder.events if event.phase != "key_load"]
@@ -265,8 +269,10 @@ def test_counters_of_the_process_are_booked_phase_by_phase() -> None:
     first, second = ({**event.counts} for event in recorder.events)
     if "page_faults" not in counters.missing:
         assert first["page_faults"] > second.get("page_faults", 0)
-    if "instructions" not in counters.missing:
-        assert first["instructions"] > second["instructions"] > 0
+    if (
+        "instructions" not in counters.missing
+    ):  # where counters are few, the short phase may have had none of them
+        assert first["instructions"] > second.get("instructions", 0)
 
 
 def test_counters_that_are_not_permitted_are_named_with_the_reason() -> None:
@@ -288,10 +294,11 @@ def test_counters_that_are_not_permitted_are_named_with_the_reason() -> None:
 
 def test_memory_columns_and_peaks_by_phase(tmp_path: Path) -> None:
     path = tmp_path / "memory.csv"
-    with MemoryMonitor(path, interval_ms=1, sample=lambda: 100, pinned=lambda: None) as monitor:
+    clock = itertools.count(7 * MS).__next__  # a nanosecond a reading
+    with MemoryMonitor(path, interval_ms=1, clock=clock, sample=lambda: 100, pinned=lambda: None) as monitor:
         monitor.device = lambda: 5
     assert path.read_text().splitlines()[1] == "0,100,,"
-    assert path.read_text().splitlines()[-1].endswith(",100,,5")
+    assert path.read_text().splitlines()[-1] == "0,100,,5"
 
     samples = [MemorySample(at * MS, rss, pinned, gpu) for at, rss, pinned, gpu in (
         (0, 10, None, None), (10, 50, 7, None), (20, 30, 9, 4), (30, 90, 1, 2), (40, 20, 0, 1),

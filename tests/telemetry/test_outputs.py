@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import itertools
 import signal
 import subprocess
 import sys
@@ -182,17 +183,19 @@ def test_siblings_of_one_name_are_one_row() -> None:
 
 def test_a_sleeping_phase_reads_its_sleep() -> None:
     recorder = Recorder()
+    before = time.perf_counter_ns()
     with recorder.phase("synthesis"):
         time.sleep(0.05)
-    # A loaded machine may wake it late, never early.
-    assert 50 * MS <= recorder.events[0].duration_ns < 5000 * MS
+    passed = time.perf_counter_ns() - before
+    # A loaded machine may wake it late, never early, and then the clock around it says so too.
+    assert 50 * MS <= recorder.events[0].duration_ns <= passed
 
 
 def test_the_memory_monitor_samples_and_keeps_the_peak(tmp_path: Path) -> None:
     path = tmp_path / "memory.csv"
-    readings = iter([100, 900, *[300] * 10_000])
+    readings = itertools.chain([100, 900], itertools.repeat(300))
     with MemoryMonitor(path, interval_ms=1, sample=lambda: next(readings)) as monitor:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 250
         while len(path.read_text().splitlines()) < 5 and time.monotonic() < deadline:
             time.sleep(0.002)
     header, *rows = path.read_text().splitlines()

@@ -51,15 +51,24 @@ def test_processor_time_is_the_difference_and_memory_the_peak_at_the_end() -> No
 
 def test_a_busy_phase_books_the_processor_time_of_the_process() -> None:
     recorder = Recorder()
+    before_ns = time.process_time_ns()
     with recorder.phase("ntt_h"):
         until_ns = time.process_time_ns() + 20_000_000
         while time.process_time_ns() < until_ns:
             pass
-    with recorder.phase("ntt_h"):
-        time.sleep(0.05)
-    busy, asleep = recorder.events
-    assert busy.cpu_ns >= 19_000_000
-    assert asleep.cpu_ns < asleep.duration_ns / 2
+    used_ns = time.process_time_ns() - before_ns
+    asleep = (
+        1.0  # least share of the time that counted as busy, of several: others in this process may be busy
+    )
+    for _ in range(20):
+        with recorder.phase("ntt_h"):
+            time.sleep(0.05)
+        asleep = min(asleep, recorder.events[-1].cpu_ns / recorder.events[-1].duration_ns)
+        if asleep < 0.5:
+            break
+    busy = recorder.events[0]
+    assert 19_000_000 <= busy.cpu_ns <= used_ns + 1_000_000
+    assert asleep < 0.5
     assert busy.peak_rss_bytes > 10_000_000  # a Python with numpy is larger than that
 
 
