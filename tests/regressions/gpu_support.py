@@ -66,7 +66,7 @@ def parts(proof: Proof) -> dict[str, bytes]:
 
 
 def python(
-    script: str, *arguments: str, timeout: float = 240, environment: Mapping[str, str] = MappingProxyType({})
+    script: str, *arguments: str, timeout: float = 1000, environment: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """Run a script in a process of its own and return what it prints."""
     paths = [str(ROOT), *(str(ROOT / name) for name in ("oracles", "fuzz", "examples"))]
