@@ -9,7 +9,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +33,6 @@ class Compiler:
     def __call__(self, curve: str, family: str, arch: str) -> tuple[bytes, str]:
         self.compiled.append((curve, family))
         if self.error:
-            time.sleep(0.2)
             raise self.error
         return f"cubin {curve} {family} {arch}".encode(), f"log of {curve}"
 
@@ -147,11 +148,27 @@ def test_a_refused_module_is_compiled_again(compiler: Compiler) -> None:
     assert len(compiler.compiled) == 2
 
 
-def test_an_error_stops_the_build(compiler: Compiler) -> None:
+def test_an_error_stops_the_build(compiler: Compiler, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more may have begun before the first was seen to fail; here it lasts until the build was stopped."""
+    stopped = threading.Event()
+
+    class Pool(ThreadPoolExecutor):
+        def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+            super().shutdown(wait=False, cancel_futures=cancel_futures)
+            stopped.set()
+            super().shutdown(wait)
+
+    def compile_elsewhere(curve: str, family: str, arch: str) -> tuple[bytes, str]:
+        if compiler.compiled:
+            stopped.wait()
+        return compiler(curve, family, arch)
+
+    monkeypatch.setattr(builder, "ThreadPoolExecutor", Pool)
+    monkeypatch.setattr(builder, "compile_elsewhere", compile_elsewhere)
     compiler.error = CompileError("module toy_fr does not compile")
     with pytest.raises(CompileError, match="toy_fr does not compile"):
         builder.build_all("90", [*PAIRS, ("toy", "g2"), ("bn254", "fr")], workers=1)
-    assert len(compiler.compiled) <= 2  # one more may have begun before the first was seen to fail
+    assert len(compiler.compiled) <= 2
     compiler.error = None
     assert len(builder.build_all("90", PAIRS)) == 2
 
@@ -187,8 +204,9 @@ def test_processes_that_start_at_once_compile_once(tmp_path: Path) -> None:
     ]
     while not all(path.exists() for path in ready):
         assert all(process.poll() is None for process in running)
+        time.sleep(0.01)
     go.touch()
-    assert [process.wait(timeout=60) for process in running] == [0, 0, 0]
+    assert [process.wait(timeout=1000) for process in running] == [0, 0, 0]
     assert sorted(count.read_text().split()) == ["fr", "g1"]
 
 
