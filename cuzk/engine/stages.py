@@ -10,8 +10,10 @@ from __future__ import annotations
 import heapq
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 from cuzk.engine.jobs import Task
@@ -75,31 +77,45 @@ class Backend(Protocol):
 
 
 class _ReadyQueue(Generic[_T]):
-    """A bounded queue that gives out the most urgent item, and of equals the oldest."""
+    """A bounded queue that gives out the most urgent item, and of equals the oldest.
 
-    def __init__(self, size: int) -> None:
+    Args:
+        size: How many may wait.
+        takers: How many threads take from it, numbered from 0. The one that has had nothing to do for longest is next,
+            so that all of them work, however short the work is.
+    """
+
+    def __init__(self, size: int, takers: int = 1) -> None:
         self._size = size
         self._items: list[tuple[int, int, _T]] = []
+        self._idle = deque(range(takers))
         self._count = 0
         self._closed = False
         self._changed = threading.Condition()
 
-    def put(self, rank: int, item: _T) -> None:
-        """Wait for room, and add; an item more urgent than all that wait needs no room."""
+    def put(self, rank: int, item: _T, added: Callable[[], None] = lambda: None) -> None:
+        """Wait for room, and add; an item more urgent than all that wait needs no room.
+
+        ``added`` is called when nothing can be taken any more before this item is there.
+        """
         with self._changed:
             while len(self._items) >= self._size and not self._closed and -rank >= self._items[0][0]:
                 self._changed.wait()
+            added()
             heapq.heappush(self._items, (-rank, self._count, item))
             self._count += 1
             self._changed.notify_all()
 
-    def get(self) -> _T | None:
-        """Wait for an item; None once the queue is closed and empty."""
+    def get(self, taker: int = 0) -> _T | None:
+        """Wait for an item, and for this thread's turn; None once the queue is closed and empty."""
         with self._changed:
-            while not self._items and not self._closed:
+            if taker not in self._idle:
+                self._idle.append(taker)
+            while not self._closed and not (self._items and self._idle[0] == taker):
                 self._changed.wait()
             if not self._items:
                 return None
+            self._idle.remove(taker)
             item = heapq.heappop(self._items)[2]
             self._changed.notify_all()
             return item
@@ -162,16 +178,18 @@ class Pipeline:
         groups = [names] if not options.overlap else [[name] for name in names]
         if options.overlap and not options.split:
             groups = [["synthesis"], ["gpu", "finish"]]
+        self._device_is_lost = False
         unbounded = 1 << 30  # the daemon bounds what it sends
+        counts = [options.gpu_threads if "gpu" in group else 1 for group in groups]
         self._queues = [
-            _ReadyQueue[Flow](unbounded if i == 0 else max(1, options.lookahead)) for i in range(len(groups))
+            _ReadyQueue[Flow](unbounded if i == 0 else max(1, options.lookahead), count)
+            for i, count in enumerate(counts)
         ]
         self._threads: list[list[threading.Thread]] = []
         for i, group in enumerate(groups):
-            count = options.gpu_threads if "gpu" in group else 1
             threads = [
-                threading.Thread(target=self._run, args=(i, group), name=f"{group[-1]}-{j}", daemon=True)
-                for j in range(count)
+                threading.Thread(target=self._run, args=(i, group, j), name=f"{group[-1]}-{j}", daemon=True)
+                for j in range(counts[i])
             ]
             self._threads.append(threads)
             for thread in threads:
@@ -197,28 +215,35 @@ class Pipeline:
             for thread in threads:
                 thread.join()
 
-    def _run(self, index: int, names: Sequence[str]) -> None:
+    def _run(self, index: int, names: Sequence[str], thread: int) -> None:
         """A thread of one group of stages."""
         last = index + 1 == len(self._queues)
-        while (flow := self._queues[index].get()) is not None:
+        while (flow := self._queues[index].get(thread)) is not None:
             if not self._advance(flow, names):
                 continue
             if last:
                 self._deliver(flow)
             else:
-                for task in sorted(flow.wanted):
-                    self._tell(Stage(task, "ready"))
-                self._queues[index + 1].put(flow.order.rank, flow)
+                # Told before the next stage can take anything else: what is ready is next, if it is the most urgent.
+                self._queues[index + 1].put(flow.order.rank, flow, partial(self._tell_stage, flow, "ready"))
+
+    def _tell_stage(self, flow: Flow, name: str) -> None:
+        for task in sorted(flow.wanted):
+            self._tell(Stage(task, name))
 
     def _advance(self, flow: Flow, names: Sequence[str]) -> bool:
         """Take an order through stages; whether it goes on."""
         for name in names:
+            if name == "gpu" and self._device_is_lost:
+                # Whatever it computed would be worth nothing, and its failure would be blamed on this order. The daemon
+                # ends this process, and gives the order out again.
+                self._forget(flow)
+                return False
             began = self._clock()
             flow.threads[name] = threading.current_thread().name
             try:
                 flow.check()
-                for task in sorted(flow.wanted):
-                    self._tell(Stage(task, name))
+                self._tell_stage(flow, name)
                 flow.work = self._stage(name, flow)
             except Exception as error:  # noqa: BLE001 - whatever a stage raises ends this order, not the worker
                 self._fail(flow, error)
@@ -248,6 +273,7 @@ class Pipeline:
 
     def _fail(self, flow: Flow, error: Exception) -> None:
         kind, lost = classify(error)
+        self._device_is_lost |= lost
         case = self._backend.record_fault(flow.order, error) if kind == "device" else ""
         if flow.work is not None:
             self._backend.abandon(flow.work)
@@ -255,7 +281,10 @@ class Pipeline:
         reason = str(error) if isinstance(error, CuzkError) else f"{type(error).__name__}: {error}"
         for task in flow.order.tasks:
             if task not in flow.wanted:
-                self._tell(Failed(flow.order.number, task, "cancelled", "cancelled"))
+                # A device is lost whether or not anybody still wants the proof.
+                self._tell(
+                    Failed(flow.order.number, task, "cancelled", reason if lost else "cancelled", lost)
+                )
             else:
                 self._tell(Failed(flow.order.number, task, kind, reason, lost, case))
 
