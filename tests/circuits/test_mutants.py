@@ -51,11 +51,11 @@ def test_changed_rows_are_seen() -> None:
 def test_the_command() -> None:
     """Once as it is, and once against tests that see nothing, which it has to report."""
     command = [sys.executable, "-m", "tests.circuits.mutants", "--sample", "2", "--module", "multipack"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "2 of 2 caught" in done.stdout
     blind = "import tests.circuits.mutants as m; m.first_failure = lambda module: None; raise SystemExit(m.main())"
     command = [sys.executable, "-c", blind, *command[3:]]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert done.stdout.count("not caught: multipack") == 2

@@ -44,7 +44,7 @@ class _Clock:
 
 
 def _wait_for(what: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
+    until = time.monotonic() + 250
     while not what():
         assert time.monotonic() < until
         time.sleep(0.001)

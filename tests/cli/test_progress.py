@@ -179,17 +179,29 @@ def test_a_set_up_from_powers_of_tau_says_how_far_it_is(tmp_path: Path, prepared
 
 
 def test_the_time_left_of_a_set_up_from_powers_is_about_right(tmp_path: Path) -> None:
-    """By processor time, of which the share of each large phase should be the model's within a factor."""
+    """By processor time, of which the share of each large phase should be the model's within a factor.
+
+    The least time of each phase in several set-ups, until it fits: a garbage collection, another thread of this process
+    or a processor that is taken away may fall into a phase.
+    """
     r1cs, _ = mixed_circuit("bls12_381", 250)
     file = tmp_path / "ptau"
     file.write_bytes(ptau_bytes(r1cs.curve, r1cs.domain_log2, Secrets(12345, 67, 89), prepared=False))
     powers = load_ptau(file, r1cs.domain_log2)
-    recorder = Recorder()
-    setup_from_powers(r1cs, powers, device("cpu"), delta=7, recorder=recorder)
-    spent = {event.phase: event.cpu_ns for event in recorder.events}
-    model = {phase: units for phase, units in powers_work(r1cs, powers).items() if phase in spent}
-    large = {phase: units for phase, units in model.items() if units > 0.05 * sum(model.values())}
-    assert set(large) == {"powers_lagrange", "points_l", "points_a", "points_h"}
-    for phase, units in large.items():
-        of_model, of_time = units / sum(model.values()), spent[phase] / sum(spent.values())
-        assert 0.4 < of_time / of_model < 2.5, (phase, of_time, of_model)
+    least: dict[str, float] = {}
+    off: dict[str, float] = {}
+    for _ in range(8):
+        recorder = Recorder()
+        setup_from_powers(r1cs, powers, device("cpu"), delta=7, recorder=recorder)
+        spent = {event.phase: event.cpu_ns for event in recorder.events}
+        least = {phase: min(ns, least.get(phase, ns)) for phase, ns in spent.items()}
+        model = {phase: units for phase, units in powers_work(r1cs, powers).items() if phase in spent}
+        large = {phase: units for phase, units in model.items() if units > 0.05 * sum(model.values())}
+        assert set(large) == {"powers_lagrange", "points_l", "points_a", "points_h"}
+        off = {
+            phase: least[phase] / sum(least.values()) / (units / sum(model.values()))
+            for phase, units in large.items()
+        }
+        if all(0.4 < ratio < 2.5 for ratio in off.values()):
+            return
+    pytest.fail(f"shares of the time over those of the model: {off}")

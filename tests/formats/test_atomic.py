@@ -146,7 +146,7 @@ def test_killed_while_writing(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "out"
     path.write_bytes(b"old")
     with _writer(path, kind, "killed") as process:
-        process.communicate(timeout=60)
+        process.communicate(timeout=1000)
     assert process.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
     left = [entry.name for entry in tmp_path.iterdir() if entry != path]
@@ -172,7 +172,7 @@ def test_files_of_living_writers_and_of_others_stay(tmp_path: Path) -> None:
         write(path, b"quicker")
         assert beside.exists()
         process.stdin.close()
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=1000) == 0
     assert path.read_bytes() == b"new" * 100000, "the last to finish wins"
     assert set(tmp_path.iterdir()) == {path, *others}
 

@@ -28,6 +28,7 @@ from cuzk.formats import load_zkey
 from cuzk.keys import ProvingKey, VerifyingKey
 from cuzk.limbs import U64Array, fr_from_ints, ints_to_limbs, points_to_ints
 from cuzk.relation import R1CS, domain_log2, matrix_from_rows
+from cuzk.row_order import binds_public
 from cuzk.witness import Witness
 from tests.formats.builders import Save, zkey_bytes
 
@@ -196,6 +197,12 @@ def test_binding_rows(rng: random.Random) -> None:
         assert [matrix.row(i) for i in range(6)] == [circuit.a.row(i) for i in range(6)]
     assert [a.row(6 + i) for i in range(3)] == [[(i, 1)] for i in range(3)]
     assert b.nnz == c.nnz == circuit.b.nnz
+
+
+def test_a_circuit_without_constraints_has_binding_rows_alone() -> None:
+    a, b, c = R1CS.from_rows(TOY, 3, 1, []).with_binding_rows()
+    matrices = {"A": a, "B": b, "C": c}
+    assert [binds_public(matrices, num_public) for num_public in (0, 1, 2)] == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ print(json.dumps({"seen": seen, "sound": sound, "exit": outcome(module, "raise S
 
 def test_some_are_caught_and_the_prover_as_it_is_passes() -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _JUDGED], cwd=ROOT, capture_output=True, text=True, check=False, timeout=250
+        [sys.executable, "-c", _JUDGED], cwd=ROOT, capture_output=True, text=True, check=False, timeout=1000
     )
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
@@ -156,7 +156,7 @@ def test_the_projects_own_tests_see_what_targets_do_not(tmp_path: Path) -> None:
     """Tests that enter a line are asked about it, run in a child; one that fails without a fault is left out."""
     done = subprocess.run(
         [sys.executable, "-c", _TESTED, str(tmp_path / "reach")],
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=250,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=1000,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     told = json.loads(done.stdout.splitlines()[-1])
