@@ -100,3 +100,13 @@ def test_the_first_row_of_another_length_is_named() -> None:
     codes = np.zeros(1, np.uint32)
     assert _first_difference(own, its, 0, codes, codes) == 0
     assert _first_difference(own, own, 0, codes, codes) is None
+
+
+def test_rows_that_begin_in_the_middle_are_compared() -> None:
+    """Long circuits come in chunks, each with the row of the matrix that it begins at."""
+    toy = get_curve("toy")
+    own = matrix_from_rows(toy, 5, [{0: 1, 1: 1}, {2: 1}, {3: 1}])
+    same, other = (matrix_from_rows(toy, 5, [{2: 1}, {last: 1}]) for last in (3, 4))
+    codes = np.zeros(1, np.uint32)
+    assert _first_difference(own, same, 1, codes, codes) is None
+    assert _first_difference(own, other, 1, codes, codes) == 2

@@ -79,14 +79,20 @@ def test_every_element_matters(curve: str) -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_points_that_are_none(curve: str) -> None:
-    """Identity, off the curve, outside the subgroup: the answer is no, with the reason and the element."""
+    """Identity, off the curve, outside the subgroup: the answer is no, with the reason and the element.
+
+    In a batch too, and there with the proof.
+    """
     load, vk, proof = proved(curve)
     prepared = PreparedVerifyingKey(vk)
     g1, g2 = load.curve.g1, load.curve.g2
 
     def reason(**changes: np.ndarray) -> str:
-        verdict = prepared.verify(load.public, dataclasses.replace(proof, **changes))  # type: ignore[arg-type]
+        bad = dataclasses.replace(proof, **changes)  # type: ignore[arg-type]
+        verdict = prepared.verify(load.public, bad)
         assert not verdict
+        together = prepared.verify_batch([load.public] * 2, [proof, bad])
+        assert (bool(together), together.reason) == (False, f"proof 1: {verdict.reason}")
         return verdict.reason
 
     for name, group in (("a", g1), ("b", g2), ("c", g1)):
