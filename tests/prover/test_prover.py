@@ -345,7 +345,6 @@ def test_what_was_started_is_finished_once_by_its_prover() -> None:
         other.finish(started)
     assert "proof_assembly" not in [event.phase for event in recorder.events]
     proof = prover.finish(started)[0]
-    assert [event.phase for event in recorder.events].count("proof_assembly") == 1
     assert as_oracle(proof) == expected(load, 3, 4)
     with pytest.raises(ShapeError, match="finished before"):
         prover.finish(started)
