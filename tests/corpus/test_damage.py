@@ -23,7 +23,6 @@ from tests.corpus.readers import READERS
 from tests.corpus.samples import CURVES, samples
 
 
-@pytest.mark.timeout(280)
 def test_every_reader_answers_damaged_files_with_named_errors() -> None:
     report = run(4_000, seed=1)
     text = "\n".join(report.lines())

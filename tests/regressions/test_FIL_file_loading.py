@@ -99,7 +99,7 @@ def readers(curve_name: str, folder: Path) -> dict[Path, Callable[[Path], Any]]:
     return found
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(900)
 @every_curve
 def test_fil_01_files_cut_at_every_byte(curve_name: str, tmp_path: Path) -> None:
     for path, read in readers(curve_name, tmp_path).items():
@@ -147,7 +147,7 @@ def claims(curve_name: str, count: int) -> dict[str, bytes]:
     return made
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("count", [(1 << 32) - 1, 1 << 31, (1 << 31) - 1])
 @every_curve
 def test_fil_05_no_memory_for_a_count_that_is_not_there(curve_name: str, count: int, tmp_path: Path) -> None:

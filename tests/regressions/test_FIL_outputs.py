@@ -66,7 +66,7 @@ while True:
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(900)
 def test_fil_15_a_killed_writer_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
     first, second, target = (tmp_path / f"{name}.cuzk" for name in ("first", "second", "target"))
     save_cuzk_key(first, files("bn254").key)

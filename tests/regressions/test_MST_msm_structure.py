@@ -71,7 +71,7 @@ def test_mst_02_scalars_that_fill_one_bucket(curve_name: str, group_name: str, d
         agree(s, device_name, [7] * (n - 5) + [1, 2, 3, 4, 5], n)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("curve_name", CURVE_NAMES)
 @pytest.mark.parametrize("group_name", ["g1", "g2"])
 def test_mst_03_scalars_as_witnesses_have_them(curve_name: str, group_name: str) -> None:
