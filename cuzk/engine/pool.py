@@ -260,7 +260,8 @@ class WorkerHandle:
         try:
             await asyncio.wait_for(self._ended.wait(), grace_s)
         except TimeoutError:
-            self._process.kill()
+            if self._process is not None:  # it may have ended in the moment in which it was given up
+                self._process.kill()
             await self._ended.wait()
 
     def _listen(self, loop: asyncio.AbstractEventLoop, pipe: WorkerPipe, process: WorkerProcess) -> None:

@@ -126,6 +126,8 @@ class _Worker:
         self._pipe = pipe
         self._backend = backend
         self._sending = threading.Lock()
+        self._telling_keys = threading.Lock()
+        self._told: tuple[tuple[KeyReport, ...], WorkerMemory] | None = None
         self._pipeline = Pipeline(backend, config.options, self._tell)
         self._aside: list[threading.Thread] = []
         self._over = threading.Event()
@@ -152,12 +154,9 @@ class _Worker:
 
     def _report(self) -> None:
         """Tell what keys there are, how far their loads are and what the process takes, as often as that changes."""
-        told = None
-        while told is None or not self._over.wait(_REPORT_EVERY_S):
-            now = self._backend.keys(), self._backend.memory()
-            if now != told:
-                self._send(KeyChange(*now))
-                told = now
+        self._send_keys()
+        while not self._over.wait(_REPORT_EVERY_S):
+            self._send_keys(only_news=True)
 
     def _receive(self) -> ToWorker | None:
         try:
@@ -174,12 +173,21 @@ class _Worker:
             except (BrokenPipeError, OSError):
                 os._exit(0)
 
+    def _send_keys(self, *, only_news: bool = False, **answer: Any) -> None:
+        """Look at keys and memory and tell them in one step, so that the last word about them is the newest."""
+        with self._telling_keys:
+            now = self._backend.keys(), self._backend.memory()
+            if only_news and now == self._told:
+                return
+            self._told = now
+            self._send(KeyChange(*now, **answer))
+
     def _tell(self, message: Stage | Proved | Failed) -> None:
         if isinstance(message, Proved):
             message = replace(message, memory=self._backend.memory(), phases=self._backend.phases())
         self._send(message)
         if not isinstance(message, Stage):
-            self._send(KeyChange(self._backend.keys(), self._backend.memory()))
+            self._send_keys()
 
     def _change_keys(self, message: Preload | Evict) -> None:
         began = time.monotonic()
@@ -195,14 +203,6 @@ class _Worker:
         except Exception as raised:  # noqa: BLE001 - the client learns of it, the worker goes on
             error = f"{type(raised).__name__}: {raised}"
         took_ms = (time.monotonic() - began) * 1e3
-        self._send(
-            KeyChange(
-                self._backend.keys(),
-                self._backend.memory(),
-                message.number,
-                error,
-                was_loaded,
-                freed,
-                took_ms,
-            )
+        self._send_keys(
+            number=message.number, error=error, was_loaded=was_loaded, freed=freed, took_ms=took_ms
         )
