@@ -269,8 +269,11 @@ def test_validate(part: str, value: list[Any], error: type[CuzkError]) -> None:
     good.validate()
     dtype = getattr(good, part).dtype
     parts: dict[str, Any] = {part: np.array(value, dtype=dtype)}
-    with pytest.raises(error):
+    with pytest.raises(error) as caught:
         dataclasses.replace(good, **parts).validate("M")
+    if part == "col":
+        assert "variable 5" in str(caught.value)
+        assert "entry 2" in str(caught.value)
 
 
 def test_rows_out_of_bounds() -> None:
