@@ -7,6 +7,9 @@ A payload is JSON: for each stage (``synthesis``, ``gpu``, ``finish``) milliseco
 ``{"fault": "device", "only_on": 0}`` fails on worker device 0 alone; ``{"fault": "die"}`` ends the process;
 ``{"fault": "die", "once": PATH}`` does so the first time only; ``{"fault": "hang"}`` never comes back;
 ``{"fault": "device", "host": "well"}`` is proven on the processor.
+
+``{"gates": {"gpu": PATH}}`` stays in that stage until the file PATH is there, which whoever holds it back makes; with
+``"gated": [1, 2]`` only those partitions do. So what waits for what does not hang on how fast a machine is.
 """
 
 from __future__ import annotations
@@ -40,9 +43,9 @@ def expected_proof(payload: bytes, partition: int) -> bytes:
 class _Keys:
     """Keys that are names: their sizes come from the settings, 100 bytes each by default."""
 
-    def __init__(self, sizes: dict[str, int], load_ms: float) -> None:
+    def __init__(self, sizes: dict[str, int], gate: str) -> None:
         self._sizes = sizes
-        self._load_ms = load_ms
+        self._gate = Path(gate) if gate else None
 
     def sizes(self, circuit: str) -> KeySizes:
         if circuit.startswith("unknown"):
@@ -51,7 +54,8 @@ class _Keys:
         return KeySizes(size, size)
 
     def map(self, circuit: str, progress: Callable[[float], None]) -> str:
-        time.sleep(self._load_ms / 1e3)
+        while self._gate is not None and not self._gate.exists():
+            time.sleep(_SLICE_S)
         progress(1.0)
         return circuit
 
@@ -70,7 +74,7 @@ class Rehearsal:
         settings = config.settings
         sizes: dict[str, int] = settings.get("key_sizes", {})
         budget = int(settings.get("budget", 1000))
-        self._keys = KeyStore(_Keys(sizes, float(settings.get("load_ms", 0))), Budget(budget, budget))
+        self._keys = KeyStore(_Keys(sizes, settings.get("load_gate", "")), Budget(budget, budget))
 
     def describe(self) -> tuple[str, str]:
         """Name and kind of the device that is none."""
@@ -103,7 +107,7 @@ class Rehearsal:
             work = [(data, json.loads(data)) for data in payloads]
         except ValueError as error:
             raise InputError(f"the payload is no JSON: {error}") from error
-        self._spend(work, "synthesis", check)
+        self._spend(order, work, "synthesis", check)
         return work
 
     def gpu(self, order: Prove, work: list[tuple[bytes, dict[str, Any]]], check: Callable[[], None]) -> Any:
@@ -113,7 +117,7 @@ class Rehearsal:
             began = time.perf_counter()
             held.enter_context(self._keys.hold(order.circuit))
             took = (time.perf_counter() - began) * 1e3
-            self._spend(work, "gpu", check)
+            self._spend(order, work, "gpu", check)
             for _, script in work:
                 self._fail(script, order.on_host)
             return work, held.pop_all(), took
@@ -121,7 +125,7 @@ class Rehearsal:
     def finish(self, order: Prove, work: Any, check: Callable[[], None]) -> Sequence[bytes]:
         """Take the time, let the key go, and make the proofs."""
         work, held, _ = work
-        self._spend(work, "finish", check)
+        self._spend(order, work, "finish", check)
         held.close()
         return [
             expected_proof(data, payload.partition)
@@ -142,13 +146,22 @@ class Rehearsal:
         return PhaseLine("prove", 0, 0.0, 4.0), PhaseLine("ntt_msm_h", 1, 1.0, 2.0)
 
     @staticmethod
-    def _spend(work: list[tuple[bytes, dict[str, Any]]], stage: str, check: Callable[[], None]) -> None:
-        """Sleep in slices, each a phase that may be cancelled at its boundary."""
+    def _spend(
+        order: Prove, work: list[tuple[bytes, dict[str, Any]]], stage: str, check: Callable[[], None]
+    ) -> None:
+        """Sleep in slices, each a phase that may be cancelled at its boundary; then wait at closed gates likewise."""
         left = sum(float(script.get(stage, 0)) for _, script in work) / 1e3
         while left > 0:
             check()
             time.sleep(min(left, _SLICE_S))
             left -= _SLICE_S
+        for (_, script), payload in zip(work, order.payloads, strict=True):
+            gate = script.get("gates", {}).get(stage)
+            if gate is None or payload.partition not in script.get("gated", [payload.partition]):
+                continue
+            while not Path(gate).exists():
+                check()
+                time.sleep(_SLICE_S)
 
     def _fail(self, script: dict[str, Any], on_host: bool) -> None:
         fault = script.get("fault")

@@ -1,29 +1,93 @@
-"""An engine whose workers rehearse, for tests."""
+"""An engine whose workers rehearse, for tests.
+
+What a test says must hold on a machine that is fast, slow, or stands still for a second between any two lines. So what
+must still be under way when it is looked at waits at a Gate, or never ends by itself (ENDLESS), and what has been is
+looked up in what was written down of it (stages_of, Heard) rather than caught while it is.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cuzk.engine.config import DaemonConfig, KeysConfig, PipelineConfig, QueueConfig
 from cuzk.engine.core import Engine
-from cuzk.engine.jobs import JobRequest, PayloadForm, Priority
+from cuzk.engine.jobs import JobRequest, PayloadForm, Priority, Task
 from cuzk.engine.journal import Journal
 from cuzk.engine.stages import Options
 from cuzk.engine.worker import WorkerConfig
 
 T = TypeVar("T")
 
-#: No test waits longer for anything.
-PATIENCE_S = 60.0
+#: No test waits longer for anything. On a busy machine a worker takes seconds to start.
+PATIENCE_S = 240.0
 
 
 def script(**steps: object) -> bytes:
     """A payload."""
     return json.dumps(steps).encode()
+
+
+#: A partition that is on the device until it is cancelled or killed.
+ENDLESS = script(gpu=1e9)
+
+
+class Gate:
+    """What holds partitions back in a stage until it is opened.
+
+    Args:
+        path: Of its file, which is there once it is open.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def script(self, stage: str = "gpu", **steps: object) -> bytes:
+        """A payload whose partitions stay in a stage meanwhile."""
+        return script(gates={stage: str(self.path)}, **steps)
+
+    def open(self) -> None:
+        """Let them on."""
+        self.path.touch()
+
+
+class Heard(logging.Handler):
+    """The records of the engine's logger, of every level, each once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Keep it."""
+        self.records.append(record)
+
+    @property
+    def messages(self) -> list[str]:
+        """What they say."""
+        return [record.getMessage() for record in self.records]
+
+
+@contextmanager
+def hearing() -> Iterator[Heard]:
+    """Listen to the engine's logger, whatever commands in this process have made of it before.
+
+    ``cuzk daemon`` sets the logger up for good, and pytest's own capture then hears nothing of it, or all of it twice.
+    """
+    log, heard = logging.getLogger("cuzk.engine"), Heard()
+    before = log.handlers, log.level, log.propagate
+    log.handlers, log.propagate = [heard], False
+    log.setLevel(logging.DEBUG)
+    try:
+        yield heard
+    finally:
+        log.handlers, log.propagate = before[0], before[2]
+        log.setLevel(before[1])
 
 
 def job(
@@ -84,3 +148,16 @@ async def until(condition: Callable[[], object]) -> None:
     """Wait for a condition, looking often."""
     while not condition():
         await asyncio.sleep(0.005)
+
+
+def stages_of(engine: Engine) -> dict[str, list[str]]:
+    """The stages of each job's partitions from now on, one after the other, "over" when a worker is rid of it."""
+    seen: dict[str, list[str]] = {}
+    entered = engine.schedule.entered
+
+    def note(worker: int, task: Task, stage: str) -> None:
+        seen.setdefault(task.job_id, []).append(stage)
+        entered(worker, task, stage)
+
+    engine.schedule.entered = note  # type: ignore[method-assign]
+    return seen

@@ -12,9 +12,7 @@ from cuzk.engine.config import PipelineConfig, QueueConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import JobState, Priority
 from cuzk.errors import BusyError, EngineError, InputError
-from tests.engine.engines import job, make_engine, run, script, until
-
-SLOW = script(gpu=60_000)
+from tests.engine.engines import ENDLESS, Gate, job, make_engine, run, script, until
 
 
 def ordered(engine: Engine) -> list[tuple[str, int]]:
@@ -69,10 +67,12 @@ def test_one_request_is_one_job(tmp_path: Path) -> None:
 
 def test_a_wait_times_out_and_the_job_goes_on(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
-        one, _ = engine.submit(job(script(gpu=300)))
+        gate = Gate(tmp_path / "gate")
+        one, _ = engine.submit(job(gate.script()))
         early = await engine.board.wait(one.id, 0.01)
         assert early is not None
         assert not early.state.is_final
+        gate.open()
         late = await engine.board.wait(one.id, None)
         assert late is not None
         assert late.state is JobState.DONE
@@ -82,11 +82,11 @@ def test_a_wait_times_out_and_the_job_goes_on(tmp_path: Path) -> None:
 
 
 def test_cancel_stops_what_runs_and_what_waits(tmp_path: Path) -> None:
-    """A job of a minute is cancelled while its first partition runs; the next job is proven within seconds."""
+    """A job that never ends is cancelled while its first partition runs; the next job is proven."""
 
     async def scenario(engine: Engine) -> None:
-        slow, _ = engine.submit(job(SLOW, 3))
-        queued, _ = engine.submit(job(SLOW))
+        slow, _ = engine.submit(job(ENDLESS, 3))
+        queued, _ = engine.submit(job(ENDLESS))
         await until(lambda: engine.workers[0].state.stages)
         assert engine.cancel(queued.id) is False
         assert engine.cancel(slow.id) is True
@@ -108,9 +108,16 @@ def test_cancel_stops_what_runs_and_what_waits(tmp_path: Path) -> None:
 
 def test_what_is_cancelled_in_a_batch_leaves_the_rest(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
-        jobs = [engine.submit(job(script(gpu=200), name=f"j{i}"))[0] for i in range(5)]
-        await until(lambda: engine.workers[0].state.stages.get(("j1", 0)))
+        before, during = Gate(tmp_path / "before"), Gate(tmp_path / "during")
+        await until(lambda: engine.workers[0].state.ready)
+        for _ in range(2):  # all that the worker takes, so that the others wait together
+            engine.submit(job(before.script()))
+        jobs = [engine.submit(job(during.script(), name=f"j{i}"))[0] for i in range(5)]
+        before.open()
+        await until(lambda: engine.workers[0].state.stages.get(("j1", 0), ("", 0))[0] == "gpu")
+        assert [len(decision.tasks) for decision in engine.placement.decisions][:3] == [1, 1, 4]
         engine.cancel("j1")
+        during.open()
         for one in jobs:
             ended = await engine.board.wait(one.id, None)
             assert ended is not None
@@ -135,9 +142,9 @@ def test_draining_takes_nothing_new_and_ends(tmp_path: Path) -> None:
 def test_a_full_queue_accepts_nothing(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         for _ in range(2):
-            engine.submit(job(SLOW))
+            engine.submit(job(ENDLESS))
         with pytest.raises(BusyError, match="2 jobs"):
-            engine.submit(job(SLOW, name="refused"))
+            engine.submit(job(ENDLESS, name="refused"))
         assert engine.board.find("refused") is None
         assert engine.board.totals.refused == 1
         for one in engine.board.open_jobs():
@@ -148,7 +155,7 @@ def test_a_full_queue_accepts_nothing(tmp_path: Path) -> None:
 
 def test_a_job_that_takes_too_long_fails_with_the_limit(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
-        one, _ = engine.submit(job(SLOW))
+        one, _ = engine.submit(job(ENDLESS))
         ended = await engine.board.wait(one.id, None)
         assert ended is not None
         assert ended.error == "not finished within 0.5 s (request_timeout_s)"
@@ -158,18 +165,18 @@ def test_a_job_that_takes_too_long_fails_with_the_limit(tmp_path: Path) -> None:
 
 def test_critical_overtakes_all_but_the_running(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
-        await until(lambda: engine.workers[0].state.ready)
+        gate = Gate(tmp_path / "gate")
         for i in range(4):
-            engine.submit(job(script(gpu=40), 3, name=f"low{i}", priority=Priority.LOW))
-        await until(lambda: engine.workers[0].state.stages)
-        given, made = len(ordered(engine)), engine.board.totals.proofs
+            engine.submit(job(gate.script(), 3, name=f"low{i}", priority=Priority.LOW))
+        await until(lambda: any(stage == "gpu" for stage, _ in engine.workers[0].state.stages.values()))
+        given = len(ordered(engine))
         engine.submit(job(script(gpu=1), name="urgent", priority=Priority.CRITICAL))
+        assert ordered(engine)[given:] == [("urgent", 0)], "it is given out at once"
+        gate.open()
         await engine.board.wait("urgent", None)
-        assert ordered(engine).index(("urgent", 0)) == given, "it is given out at once"
-        # One is on the device, one may have been finished when it came, and one when its proof was told.
-        assert engine.board.totals.proofs - made <= 4
-        for one in engine.board.open_jobs():
-            engine.cancel(one.id)
+        await engine.board.all_ended()
+        # Before it were the one on the device, and the one that was ready for it.
+        assert [record.job for record in engine.board.proven].index("urgent") <= 2
 
     run(scenario, lambda: make_engine(tmp_path))
 
@@ -177,22 +184,33 @@ def test_critical_overtakes_all_but_the_running(tmp_path: Path) -> None:
 def test_partitions_go_where_the_key_is(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await until(lambda: all(worker.state.ready for worker in engine.workers))
-        for circuit in ("a", "b", "a", "b"):
-            one, _ = engine.submit(job(script(gpu=1), circuit=circuit))
-            await engine.board.wait(one.id, None)
-            await until(lambda: not any(worker.state.orders for worker in engine.workers))
-        placed = [(decision.circuit, decision.worker) for decision in engine.placement.decisions]
-        assert placed[0][1] == placed[2][1]
-        assert placed[1][1] == placed[3][1]
-        assert engine.placement.decisions[2].reason == "key loaded"
+        gate = Gate(tmp_path / "gate")
+        for circuit in "ab":  # the second goes to the other worker, which has less to do
+            engine.submit(job(gate.script(), circuit=circuit))
+        gate.open()
+        await engine.board.all_ended()
+        await until(
+            lambda: all(w.state.has_key(circuit) for w, circuit in zip(engine.workers, "ab", strict=True))
+        )
+        for circuit in "ba":
+            engine.submit(job(script(gpu=1), circuit=circuit))
+            await engine.board.all_ended()
+        placed = [
+            (decision.circuit, decision.worker, decision.reason) for decision in engine.placement.decisions
+        ]
+        assert placed == [
+            ("a", 0, "least to do"), ("b", 1, "least to do"), ("b", 1, "key loaded"), ("a", 0, "key loaded"),
+        ]  # fmt: skip
 
     run(scenario, lambda: make_engine(tmp_path, 2))
 
 
 def test_keys_come_and_go(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
+        never_started = make_engine(tmp_path / "other")
         with pytest.raises(EngineError, match="no worker is ready"):
-            await engine.keys.preload("a")
+            await never_started.keys.preload("a")
+        await never_started.stop()
         await until(lambda: engine.workers[0].state.ready)
         assert [answer.was_loaded for answer in await engine.keys.preload("a")] == [False]
         assert [answer.was_loaded for answer in await engine.keys.preload("a")] == [True]

@@ -6,7 +6,6 @@ of the clock.
 
 from __future__ import annotations
 
-import logging
 import os
 from pathlib import Path
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ from cuzk.engine.journal import Journal
 from cuzk.engine.messages import Payload, Prove
 from cuzk.engine.worker import WorkerConfig
 from cuzk.errors import InputError
-from tests.engine.engines import job, make_engine, run, script
+from tests.engine.engines import hearing, job, make_engine, run, script
 
 # The disk
 
@@ -57,23 +56,10 @@ def test_a_payload_is_on_the_disk_with_its_name(tmp_path: Path, monkeypatch: pyt
 # Logs and clocks
 
 
-class Heard(logging.Handler):
-    """The messages of a logger, whatever else listens to it and however often."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.messages: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.messages.append(record.getMessage())
-
-
-def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path) -> None:
     """Jobs are proven all the same, and the daemon says so once."""
     log = tmp_path / "decisions.jsonl"
     log.symlink_to("/dev/full")
-    heard = Heard()
-    monkeypatch.setattr(logging.getLogger("cuzk.engine"), "handlers", [heard])
 
     async def scenario(engine: Engine) -> None:
         for i in range(5):
@@ -83,7 +69,8 @@ def test_a_decision_log_on_a_full_disk_stops_alone(tmp_path: Path, monkeypatch: 
         assert found is not None
         assert found.proof == expected_proof(script(gpu=1, n=4), 0)
 
-    run(scenario, lambda: make_engine(tmp_path / "state", decision_log=str(log)))
+    with hearing() as heard:
+        run(scenario, lambda: make_engine(tmp_path / "state", decision_log=str(log)))
     assert heard.messages.count("decision log") == 1
 
 

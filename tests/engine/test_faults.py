@@ -14,9 +14,7 @@ from cuzk_fuzz.rehearsal import PROOF_BYTES, expected_proof
 from cuzk.engine.config import PipelineConfig
 from cuzk.engine.core import Engine
 from cuzk.engine.jobs import JobState, Priority
-from tests.engine.engines import job, make_engine, run, script, until
-
-SLOW = script(gpu=60_000)
+from tests.engine.engines import ENDLESS, Gate, job, make_engine, run, script, until
 
 
 def _is_replaced(engine: Engine, pid: int) -> bool:
@@ -77,40 +75,52 @@ def test_a_lost_device_never_serves_again(tmp_path: Path) -> None:
     """Its process is replaced, and what it had in hand is proven by the new one."""
 
     async def scenario(engine: Engine) -> None:
-        await until(lambda: engine.workers[0].state.ready)
-        before = engine.workers[0].pid
+        worker = engine.workers[0]
+        await until(lambda: worker.state.ready)
+        lost: list[tuple[int | None, bool, bool]] = []
+        replace = worker.replace
+
+        def note(reason: str) -> None:
+            replace(reason)
+            lost.append((worker.pid, worker.state.healthy, worker.state.ready))
+
+        worker.replace = note  # type: ignore[method-assign]
+        before = worker.pid
         bad, _ = engine.submit(job(script(fault="lost", gpu=20)))
         good, _ = engine.submit(job(script(gpu=1)))
-        await until(lambda: not engine.workers[0].state.healthy)
         ended = await engine.board.wait(good.id, None)
         assert ended is not None
         assert ended.state is JobState.DONE
-        await engine.board.wait(bad.id, None)
-        found = engine.board.find(bad.id)
+        found = await engine.board.wait(bad.id, None)
         assert found is not None
         assert found.state is JobState.FAILED
         assert "context is gone" in found.error
-        await until(lambda: engine.workers[0].state.healthy)
-        assert engine.workers[0].pid != before
-        assert engine.workers[0].state.restarts >= 1
+        await until(lambda: worker.state.restarts == 2 and worker.state.ready)
+        assert worker.state.healthy
+        # It was tried twice, by two processes, neither of which is there any more, and neither took orders after it.
+        assert [(healthy, ready) for _, healthy, ready in lost] == [(False, False)] * 2
+        assert len({before, *(pid for pid, _, _ in lost), worker.pid}) == 3
+        assert lost[0][0] == before
 
     run(scenario, lambda: make_engine(tmp_path))
 
 
 def test_a_killed_worker_loses_nothing(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
-        jobs = [engine.submit(job(script(gpu=30, n=i), 2))[0] for i in range(4)]
+        gate = Gate(tmp_path / "gate")
+        jobs = [engine.submit(job(gate.script(n=i), 2))[0] for i in range(4)]
         for _ in range(2):
-            await until(lambda: engine.workers[0].state.stages)
+            await until(lambda: any(stage == "gpu" for stage, _ in engine.workers[0].state.stages.values()))
             pid = engine.workers[0].pid
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             await until(partial(_is_replaced, engine, pid))
+        gate.open()
         for i, one in enumerate(jobs):
             ended = await engine.board.wait(one.id, None)
             assert ended is not None
             assert ended.state is JobState.DONE, ended.error
-            assert ended.proof[:PROOF_BYTES] == expected_proof(script(gpu=30, n=i), 0)
+            assert ended.proof[:PROOF_BYTES] == expected_proof(gate.script(n=i), 0)
         assert engine.board.totals.proofs == 8
         assert engine.workers[0].state.restarts == 2
 
@@ -134,26 +144,23 @@ def test_a_job_that_kills_workers_fails_and_the_others_do_not(tmp_path: Path) ->
 
 def test_jobs_survive_the_daemon_and_are_not_proven_twice(tmp_path: Path) -> None:
     """Stopped without grace after the first of three partitions: the next daemon makes the other two."""
+    gate = Gate(tmp_path / "gate")
+    payload = gate.script(gated=[1, 2])
 
     async def first(engine: Engine) -> None:
-        engine.submit(job(script(gpu=50), 3, name="mine"))
-        engine.submit(job(SLOW, name="slow"))
-        await until(lambda: engine.board.totals.proofs == 1)
+        engine.submit(job(payload, 3, name="mine"))
+        engine.submit(job(ENDLESS, name="endless"))
+        await until(lambda: engine.board.totals.proofs)
 
     async def second(engine: Engine) -> None:
+        gate.open()
         ended = await engine.board.wait("mine", None)
         assert ended is not None
-        assert ended.proof == b"".join(expected_proof(script(gpu=50), part) for part in range(3))
+        assert ended.proof == b"".join(expected_proof(payload, part) for part in range(3))
         assert engine.board.totals.proofs == 2
-        assert engine.cancel("slow") is True
+        assert engine.cancel("endless") is True
 
-    async def stop_at_once() -> None:
-        engine = make_engine(tmp_path)
-        await engine.start()
-        await first(engine)
-        await engine.stop(grace_s=0.0)
-
-    asyncio.run(stop_at_once())
+    run(first, lambda: make_engine(tmp_path), grace_s=0.0)
     run(second, lambda: make_engine(tmp_path))
 
 
@@ -192,7 +199,7 @@ def test_a_thousand_random_steps_end_every_job_once(tmp_path: Path) -> None:
 
 
 def test_what_waits_beside_a_fault_is_not_blamed_for_it(tmp_path: Path) -> None:
-    """Four times a worker is replaced for its device's sake, and four times killed at another partition."""
+    """Eight times a worker is replaced for its device's sake, while it had this partition in hand."""
 
     async def scenario(engine: Engine) -> None:
         await until(lambda: engine.workers[0].state.ready)
@@ -202,6 +209,7 @@ def test_what_waits_beside_a_fault_is_not_blamed_for_it(tmp_path: Path) -> None:
         ended = await engine.board.wait("innocent", None)
         assert ended is not None
         assert ended.state is JobState.DONE, ended.error
-        assert engine.workers[0].state.restarts >= 4
+        # Each of the four was tried twice, and no process that had lost its device was given anything more.
+        assert engine.workers[0].state.restarts == 8
 
     run(scenario, lambda: make_engine(tmp_path, pipeline=PipelineConfig(lookahead=3)))

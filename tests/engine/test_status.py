@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -19,11 +19,12 @@ from cuzk.engine.metrics import prometheus_text, status_tree
 from cuzk.engine.pool import WorkerState
 from cuzk.engine.service import _status
 from cuzk.engine.worker import WorkerConfig
-from tests.engine.engines import job, make_engine, run, script, until
+from tests.engine.engines import ENDLESS, Gate, hearing, job, make_engine, run, until
 
 
-def test_an_automatic_budget_is_reported_as_measured() -> None:
-    available = psutil.virtual_memory().available
+def test_an_automatic_budget_is_reported_as_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    available = 10 << 30  # of the machine's own it may be less a moment later
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=available))
     memory = ProverBackend(WorkerConfig("cpu")).memory()
     assert memory.host_limit is not None
     assert 0.3 * available < memory.host_limit < available
@@ -55,10 +56,12 @@ def test_a_load_shows_while_it_goes_on(tmp_path: Path) -> None:
         loading = asyncio.ensure_future(engine.keys.preload("c"))
         await until(lambda: [key.tier.name for key in engine.workers[0].state.keys] == ["COLD"])
         assert not loading.done()
+        gate.open()
         await loading
         assert [key.tier.name for key in engine.workers[0].state.keys] == ["HOT"]
 
-    run(scenario, lambda: make_engine(tmp_path, load_ms=3000))
+    gate = Gate(tmp_path / "gate")
+    run(scenario, lambda: make_engine(tmp_path / "state", load_gate=str(gate.path)))
 
 
 def test_queues_are_one_a_kind(tmp_path: Path) -> None:
@@ -67,7 +70,7 @@ def test_queues_are_one_a_kind(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
         await until(lambda: engine.workers[0].state.ready)
         for circuit in ("porep:2KiB", "porep:8MiB", "other"):
-            engine.submit(job(script(gpu=60_000), 2, circuit, name=circuit.replace(":", "-")))
+            engine.submit(job(ENDLESS, 2, circuit, name=circuit.replace(":", "-")))
         queues = {queue.proof_kind: queue.pending + queue.in_progress for queue in _status(engine).queues}
         assert queues == {"POREP_SEAL_COMMIT": 4, "other": 2}
         assert len(_status(engine).queues) == 2
@@ -88,41 +91,43 @@ def test_the_current_job_is_the_one_on_the_device() -> None:
     assert WorkerState(3, "cpu", asked="cpu").ordinal == 3
 
 
-def test_a_worker_that_is_told_to_stop_has_not_died(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_worker_that_is_told_to_stop_has_not_died(tmp_path: Path) -> None:
     """An end that was asked for is no alarm: neither a warning nor a retry."""
-    caplog.set_level(logging.DEBUG, "cuzk.engine")
 
     async def scenario(engine: Engine) -> Engine:
         await until(lambda: engine.workers[0].state.ready)
-        engine.submit(job(script(gpu=60_000), name="slow"))
+        engine.submit(job(ENDLESS, name="slow"))
         await until(lambda: engine.workers[0].state.stages)
         return engine
 
-    engine = run(scenario, lambda: make_engine(tmp_path), grace_s=0.05)
-    stops = [record for record in caplog.records if "worker" in record.message]
-    assert [(record.levelname, record.message) for record in stops] == [("INFO", "worker stopped")]
+    with hearing() as heard:
+        engine = run(scenario, lambda: make_engine(tmp_path), grace_s=0.05)
+    stops = [record for record in heard.records if "worker" in record.getMessage()]
+    assert [(record.levelname, record.getMessage()) for record in stops] == [("INFO", "worker stopped")]
     assert stops[0].__dict__["facts"] == {"worker": 0, "given_back": 1}
     assert engine.board.totals.retried == 0
 
 
-def test_a_worker_that_dies_while_the_daemon_drains_has_died(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, "cuzk.engine")
-
+def test_a_worker_that_dies_while_the_daemon_drains_has_died(tmp_path: Path) -> None:
     async def scenario(engine: Engine) -> None:
+        gate = Gate(tmp_path / "gate")
         await until(lambda: engine.workers[0].state.ready)
-        engine.submit(job(script(gpu=300), name="slow"))
+        engine.submit(job(gate.script(), name="slow"))
         await until(lambda: engine.workers[0].state.stages)
         draining = asyncio.ensure_future(engine.drain())
         pid = engine.workers[0].pid
         assert pid is not None
         os.kill(pid, signal.SIGKILL)
+        await until(lambda: engine.workers[0].state.restarts)
+        gate.open()
         await draining
         found = engine.board.find("slow")
         assert found is not None
         assert found.state is JobState.DONE
 
-    run(scenario, lambda: make_engine(tmp_path))
-    deaths = [(record.levelname, record.message) for record in caplog.records if "worker" in record.message]
+    with hearing() as heard:
+        run(scenario, lambda: make_engine(tmp_path / "state"))
+    deaths = [
+        (record.levelname, record.getMessage()) for record in heard.records if "worker" in record.getMessage()
+    ]
     assert deaths == [("WARNING", "worker gone"), ("INFO", "worker stopped")]
