@@ -13,6 +13,7 @@ from cuzk_fuzz.batch import Batch, Scope
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.settings import HEAVY, device_only, impossible_on, setting_ids
 from cuzk_fuzz.targets.batch_add import BatchAddBatch
+from cuzk_fuzz.targets.carries import QUOTIENT_ONE, WORD_ONES
 from cuzk_fuzz.targets.digits import DigitsBatch
 from cuzk_fuzz.targets.field import FieldBatch, Fp2Batch
 from cuzk_fuzz.targets.fixed_base import FixedBaseBatch
@@ -99,7 +100,10 @@ TARGETS: dict[str, Target] = {
     target.name: target
     for target in (
         Target("word", WordBatch, ("word",)),
-        Target("field", FieldBatch, ("field",), {"A.overlap_*": "refused above the kernels; covered by vec"}),
+        Target(
+            "field", FieldBatch, ("field",), {"A.overlap_*": "refused above the kernels; covered by vec"},
+            own_ids=(WORD_ONES, QUOTIENT_ONE),
+        ),
         Target("fp2", Fp2Batch, ("fp2",), _NO_FULL_FIELD),
         Target(
             "point",

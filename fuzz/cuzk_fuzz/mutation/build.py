@@ -15,6 +15,8 @@ from cuzk_fuzz.mutation.plans import Plan
 
 KERNELS = Path(cuzk.__file__).parent / "kernels"
 _ENTRY = Path(__file__).with_name("entry.cpp")
+#: The emulator's chains share a carry, as the GPU's do.
+_CARRY = Path(__file__).with_name("carry.hpp")
 
 #: -O1 compiles fast and lets the compiler prove many a change to be none; an index or a shift out of bounds traps.
 _FLAGS = (
@@ -108,7 +110,8 @@ class Workshop:
 
 def compile_flags(platform: str, tree: Path) -> list[str]:
     """The compiler with everything but the files."""
-    return [compiler(), *_FLAGS, f"-DCUZK_TARGET_{platform.upper()}=1", f"-I{tree}"]
+    carry = ("-include", str(_CARRY)) if platform == "emu" else ()
+    return [compiler(), *_FLAGS, *carry, f"-DCUZK_TARGET_{platform.upper()}=1", f"-I{tree}"]
 
 
 def build_common(folder: Path, platform: str, *, sanitized: bool = False) -> list[Path]:

@@ -17,6 +17,7 @@ from cuzk.limbs import ints_to_limbs, limbs_to_ints
 from cuzk_fuzz.batch import Batch, Rows, Scope, ints_as_hex, ints_from_hex
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import field_classes, tally
+from cuzk_fuzz.targets import carries
 from cuzk_fuzz.targets.draw import PAIR_BYTES, U64, draw_pairs
 
 #: In the order of FieldOpcode in field_ops.cuh, with the operands that count.
@@ -129,6 +130,8 @@ class FieldBatch(Batch):
         count = max(1, min(scope.cases, choices.left // (per_case * PAIR_BYTES)))
         drawn = draw_pairs(choices, spec, count * per_case).reshape(count, 4, cls.degree, spec.limbs)
         operands = np.ascontiguousarray(drawn.transpose(1, 0, 2, 3))
+        if cls.degree == 1:
+            carries.mix(choices, spec, operands)
         if op == "is_reduced":
             operands[0] = _maybe_unreduced(choices, spec, operands[0])
         if alias in ("A.a_is_b", "A.all_same"):
@@ -193,6 +196,11 @@ class FieldBatch(Batch):
         couples += [zip(x, y, strict=True) for x, y in zip(flat[::2], flat[1::2], strict=False)]
         for pairs in couples:
             hits += tally(map(known.pairs.get, pairs))
+        if self.degree == 1:
+            ones, quotient = set(carries.word_ones(self.spec)), set(carries.quotient_one(self.spec))
+            for x, y in zip(flat[::2], flat[1::2], strict=False):
+                hits[carries.WORD_ONES] += sum(pair in ones for pair in zip(x, y, strict=True))
+            hits[carries.QUOTIENT_ONE] += sum(value in quotient for value in flat[0])
         if self.op == "is_reduced":
             lazy = {value: (edge_id,) for edge_id, value in edge_values.lazy_values(self.spec.modulus)}
             hits += tally(map(lazy.get, flat[0]))
