@@ -119,7 +119,7 @@ class Soak:
         if rng.random() < 0.04:
             self._leave(client)
         if rng.random() < 0.01:
-            self.report.worker_kills += self.daemon.kill_worker(rng)
+            self.report.worker_kills += self.daemon.kill_worker(rng.random())
         if i in self._kill_at:
             self.daemon.kill()
             self.report.daemon_kills += 1

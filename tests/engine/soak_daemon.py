@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from unittest import mock
 
 import psutil
 from cuzk_fuzz.rehearsal import Rehearsal
@@ -26,7 +27,7 @@ from cuzk.engine.config import DaemonConfig, PipelineConfig, QueueConfig
 from cuzk.engine.messages import Prove
 from cuzk.engine.stages import Options
 from cuzk.engine.worker import WorkerConfig
-from cuzk.errors import CuzkError
+from cuzk.errors import CuzkError, EngineError
 from cuzk.formats import load_witness
 
 __all__ = ["REAL", "Daemon", "SoakBackend", "make_backend", "public_of", "real_payload"]
@@ -34,6 +35,8 @@ __all__ = ["REAL", "Daemon", "SoakBackend", "make_backend", "public_of", "real_p
 #: Small, and with a public input, so that the proof of another job is seen.
 REAL = "por:poseidon:8-0-0:64:public"
 _START_S = 120.0
+#: What a second signal leaves to workers: on a busy machine it must be enough for what needs no time at all.
+_GRACE_S = 60.0
 _WORKERS = 2
 
 
@@ -114,9 +117,9 @@ class Daemon:
             words = [sys.executable, "-m", "tests.engine.soak_daemon", str(self._folder), str(self._lives)]
             self._process = subprocess.Popen(words, stdout=log, stderr=log, start_new_session=True)
         until = time.monotonic() + _START_S
-        while time.monotonic() < until:
+        while time.monotonic() < until and self.is_running():
             with contextlib.suppress(CuzkError), EngineClient(self.address) as client:
-                client.call("GetStatus", timeout_s=1.0)
+                client.call("GetStatus", timeout_s=10.0)
                 return
             time.sleep(0.05)
         raise AssertionError((self._folder / "daemon.log").read_text()[-2000:])
@@ -137,31 +140,53 @@ class Daemon:
         """The processes it has started."""
         return list(psutil.Process(self.pid).children(recursive=True))
 
-    def signal_group(self, *numbers: int, wait: bool = True) -> int | None:
-        """Send signals to it and its workers, one after the other; the code that it ends with."""
+    def signal_group(self, number: int) -> None:
+        """Send a signal to it and its workers."""
+        os.killpg(self.pid, number)
+
+    def wait(self) -> int:
+        """Wait for its end; the code that it ends with."""
         assert self._process is not None
-        for number in numbers:
-            os.killpg(self.pid, number)
-            time.sleep(0.1)  # two of a kind that are pending are one
-        return self._process.wait(_START_S) if wait else None
+        return self._process.wait(_START_S)
+
+    def is_running(self) -> bool:
+        """Whether its own process is there."""
+        assert self._process is not None
+        return self._process.poll() is None
+
+    def is_deaf(self) -> bool:
+        """Whether it takes no calls any more."""
+        try:
+            with EngineClient(self.address) as client:
+                client.call("GetStatus", timeout_s=60.0)
+        except EngineError:
+            return True
+        return False
 
     def end(self) -> None:
         """Stop it, gently if it can."""
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
             try:
-                self._process.wait(60)
+                self._process.wait(_START_S)
             except subprocess.TimeoutExpired:
                 self.kill()
 
-    def kill_worker(self, rng: random.Random) -> int:
-        """SIGKILL one of its workers; how many were there to be killed, one or none."""
-        assert self._process is not None
+    def workers(self) -> list[psutil.Process]:
+        """Its workers' processes that are there now."""
+        found = []
         with contextlib.suppress(psutil.Error):
-            children = psutil.Process(self._process.pid).children()
-            workers = [child for child in children if "spawn_main" in " ".join(child.cmdline())]
-            if workers:
-                rng.choice(workers).kill()
+            for child in psutil.Process(self.pid).children():
+                with contextlib.suppress(psutil.Error):
+                    if "spawn_main" in " ".join(child.cmdline()):
+                        found.append(child)
+        return found
+
+    def kill_worker(self, seed: float) -> int:
+        """SIGKILL one of its workers; how many were there to be killed, one or none."""
+        with contextlib.suppress(psutil.Error):
+            if workers := self.workers():
+                random.Random(seed).choice(workers).kill()
                 return 1
         return 0
 
@@ -183,13 +208,14 @@ def main() -> None:
     config = DaemonConfig(
         listen=f"unix:{folder}/socket", status_listen="", state_folder=str(folder / "state"),
         decision_log=str(folder / f"decisions-{life}.jsonl"), queue=QueueConfig(max_jobs=40),
-        pipeline=PipelineConfig(stall_s=30.0),
+        pipeline=PipelineConfig(stall_s=300.0),
     )  # fmt: skip
     settings = {"keys_folder": str(folder / "keys")}
     backend = "tests.engine.soak_daemon:make_backend"
     workers = [WorkerConfig(str(i), Options(), backend, settings) for i in range(_WORKERS)]
-    configure_logging("warning", as_json=False)
-    asyncio.run(run_daemon(config, workers))
+    configure_logging("info", as_json=False)
+    with mock.patch("cuzk.engine.daemon._GRACE_S", _GRACE_S):
+        asyncio.run(run_daemon(config, workers))
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ from cuzk.engine.jobs import JobRequest
 from cuzk.engine.wire.convert import UnsupportedError, job_request
 from cuzk.engine.wire.schema import message
 from cuzk.errors import InputError
+from tests.engine.engines import PATIENCE_S
 from tests.engine.test_wire import porep, served
 
 GIB32, KIB2 = 32 << 30, 2 << 10
@@ -120,7 +121,7 @@ def test_updates_of_sectors_are_unimplemented_with_what_is_supported(tmp_path: A
         def raw() -> Any:
             with grpc.insecure_channel(f"unix:{tmp_path}/s") as channel:
                 channel.unary_unary("/cuzk.v1.ProvingEngine/SubmitProof")(
-                    request.SerializeToString(), timeout=10
+                    request.SerializeToString(), timeout=PATIENCE_S
                 )
 
         with pytest.raises(grpc.RpcError) as raised:

@@ -5,6 +5,7 @@ Would catch: workers that end before the daemon says so, and workers that outliv
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -20,12 +21,10 @@ from cuzk_fuzz.rehearsal import expected_proof
 from cuzk.engine.client import EngineClient
 from cuzk.engine.jobs import JobState
 from cuzk.engine.journal import Journal
-from tests.engine.engines import script
+from tests.engine.engines import ENDLESS, Gate
 from tests.engine.soak_daemon import Daemon
 
-_PATIENCE_S = 90.0
-#: Long enough that a signal finds it at work, and far shorter than what a stop leaves to workers; far longer.
-_SHORT, _LONG = script(gpu=300), script(gpu=600_000)
+_PATIENCE_S = 120.0
 
 
 def until(condition: Callable[[], object]) -> None:
@@ -47,7 +46,7 @@ def daemon(tmp_path: Path) -> Iterator[Daemon]:
 
 
 def submit(daemon: Daemon, payloads: Sequence[bytes]) -> None:
-    """Jobs named 0, 1, ..., the first two of which are with workers when this returns."""
+    """Jobs named 0, 1, ..., the first two of which are with workers when this returns, and stay there."""
     with EngineClient(daemon.address) as client:
         for i, payload in enumerate(payloads):
             client.submit_witness("c", payload, request_id=str(i))
@@ -67,32 +66,62 @@ def ends(folder: Path, payloads: Sequence[bytes]) -> list[JobState]:
     return states
 
 
+def log_of(folder: Path) -> str:
+    """What a daemon has logged so far."""
+    return (folder / "daemon.log").read_text()
+
+
+def drain(daemon: Daemon, folder: Path, number: int) -> None:
+    """A signal to daemon and workers, which the daemon has taken when this returns: two that wait are one."""
+    daemon.signal_group(number)
+    until(lambda: " draining " in log_of(folder))
+
+
 def test_a_group_that_is_told_to_end_drains(daemon: Daemon, tmp_path: Path) -> None:
     """One SIGTERM to daemon and workers: every accepted job is finished, by the workers that were there."""
-    submit(daemon, [_SHORT] * 6)
-    assert daemon.signal_group(signal.SIGTERM) == 0
-    assert ends(tmp_path, [_SHORT] * 6) == [JobState.DONE] * 6
-    assert "worker gone" not in (tmp_path / "daemon.log").read_text()
+    gate = Gate(tmp_path / "gate")
+    payloads = [gate.script()] * 6
+    submit(daemon, payloads)
+    drain(daemon, tmp_path, signal.SIGTERM)
+    gate.open()
+    assert daemon.wait() == 0
+    assert ends(tmp_path, payloads) == [JobState.DONE] * 6
+    assert "worker gone" not in log_of(tmp_path)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_group_that_is_told_twice_finishes_what_is_in_work(
     daemon: Daemon, tmp_path: Path, number: int
 ) -> None:
-    """What is in work ends with its proof where it is short; what waits, or is long, stays in the journal."""
-    payloads = [_SHORT, _SHORT, *[_LONG] * 12]
+    """What is in work ends with its proof where it is short; what waits, or is long, stays in the journal.
+
+    Short is what ends within the grace, which is far longer here than it needs; when it has ended, the workers that
+    have the long ones are killed, as they would be at the grace's end.
+    """
+    gate = Gate(tmp_path / "gate")
+    payloads = [*[gate.script()] * 2, *[ENDLESS] * 12]
     submit(daemon, payloads)
-    assert daemon.signal_group(number, number) == 0
+    drain(daemon, tmp_path, number)
+    daemon.signal_group(number)
+    until(lambda: daemon.is_deaf())
+    gate.open()
+    until(lambda: daemon.decision_logs()[0].read_text().count('"do":"done"') == 2)
+    while daemon.is_running():
+        for worker in daemon.workers():
+            with contextlib.suppress(psutil.Error):
+                worker.kill()
+        time.sleep(0.01)
+    assert daemon.wait() == 0
     assert ends(tmp_path, payloads) == [JobState.DONE] * 2 + [JobState.QUEUED] * 12
-    assert "worker gone" not in (tmp_path / "daemon.log").read_text()
+    assert "worker gone" not in log_of(tmp_path)
 
 
 def test_workers_end_with_a_daemon_that_is_killed(daemon: Daemon) -> None:
     """SIGKILL to the daemon alone, while partitions are in work: none of its processes is left."""
-    submit(daemon, [_LONG] * 4)
+    submit(daemon, [ENDLESS] * 4)
     children = daemon.children()
     assert len(children) >= 2
-    daemon.signal_group(signal.SIGTERM, wait=False)
+    daemon.signal_group(signal.SIGTERM)
     os.kill(daemon.pid, signal.SIGKILL)
     _, alive = psutil.wait_procs(children, _PATIENCE_S)
     assert not alive

@@ -18,7 +18,7 @@ from cuzk.engine.service import check_exposure, make_server
 from cuzk.engine.wire.convert import job_request
 from cuzk.engine.wire.schema import SERVICES, enum_value, message, proto_text
 from cuzk.errors import BusyError, EngineError, InputError
-from tests.engine.engines import make_engine, run, script, until
+from tests.engine.engines import ENDLESS, PATIENCE_S, make_engine, run, script, until
 
 T = TypeVar("T")
 V1 = "cuzk.v1."
@@ -41,7 +41,7 @@ def served(
             with EngineClient(config.listen, token=token) as client:
 
                 async def call(name: str, **fields: Any) -> Any:
-                    return await asyncio.to_thread(client.call, name, timeout_s=30, **fields)
+                    return await asyncio.to_thread(client.call, name, timeout_s=PATIENCE_S, **fields)
 
                 await until(lambda: all(worker.state.ready for worker in engine.workers))
                 return await scenario(engine, client, call)
@@ -101,7 +101,7 @@ def test_the_calls_of_an_existing_client(tmp_path: Path) -> None:
     async def scenario(engine: Engine, _: EngineClient, call: Callable[..., Awaitable[Any]]) -> None:
         submitted = await call("SubmitProof", **porep(payload, request_id="sector-7", priority=3))
         assert (submitted.job_id, submitted.assigned_gpu) == ("sector-7", "rehearsal 0")
-        answer = await call("AwaitProof", job_id="sector-7", timeout_ms=20_000)
+        answer = await call("AwaitProof", job_id="sector-7")
         assert (answer.status, answer.proof) == (1, expected_proof(payload, 0))
         assert answer.total_ms >= answer.gpu_compute_ms
         again = await call("SubmitProof", **porep(b"other", request_id="sector-7"))
@@ -121,7 +121,7 @@ def test_the_calls_of_an_existing_client(tmp_path: Path) -> None:
         assert (evicted.was_loaded, evicted.freed_bytes) == (True, 200)
         assert not (await call("EvictSRS", circuit_id="porep:2KiB")).was_loaded
 
-        slow = await call("SubmitProof", **porep(script(gpu=60_000)))
+        slow = await call("SubmitProof", **porep(ENDLESS))
         timeout = await call("AwaitProof", job_id=slow.job_id, timeout_ms=30)
         assert timeout.status == 4
         await until(lambda: engine.workers[0].state.stages)
@@ -148,7 +148,7 @@ def test_the_assigned_gpu_is_that_of_the_worker_that_has_the_job(tmp_path: Path)
     """Nothing while no worker has it, rather than some worker's name."""
 
     async def scenario(_: Engine, __: EngineClient, call: Callable[..., Awaitable[Any]]) -> None:
-        answers = [await call("SubmitProof", **porep(script(gpu=60_000))) for _ in range(4)]
+        answers = [await call("SubmitProof", **porep(ENDLESS)) for _ in range(4)]
         assert [answer.assigned_gpu for answer in answers] == ["rehearsal 0", "rehearsal 0", "", ""]
         for answer in answers:
             await call("CancelProof", job_id=answer.job_id)
@@ -161,7 +161,7 @@ def test_our_own_service_takes_any_circuit(tmp_path: Path) -> None:
 
     async def scenario(_: Engine, client: EngineClient, call: Callable[..., Awaitable[Any]]) -> None:
         name = await asyncio.to_thread(client.submit_witness, "mine", payload, request_id="w")
-        answer = await asyncio.to_thread(client.wait, name, 20)
+        answer = await asyncio.to_thread(client.wait, name, PATIENCE_S)
         assert answer.proof == expected_proof(payload, 0)
         described = await call("DescribeJob", job_id="w")
         assert (described.state, described.circuit, described.partitions_done) == (3, "mine", 1)
@@ -208,7 +208,7 @@ def test_a_large_porep_has_ten_partitions() -> None:
 
 def test_status_codes(tmp_path: Path) -> None:
     async def scenario(engine: Engine, _: EngineClient, call: Callable[..., Awaitable[Any]]) -> None:
-        slow = await call("SubmitProof", **porep(script(gpu=60_000)))
+        slow = await call("SubmitProof", **porep(ENDLESS))
         with pytest.raises(BusyError, match="1 jobs are queued"):
             await call("SubmitProof", **porep(b"{}"))
         with pytest.raises(InputError, match="no job"):
@@ -225,17 +225,30 @@ def test_status_codes(tmp_path: Path) -> None:
 
 def test_a_client_that_goes_away_cancels_its_prove(tmp_path: Path) -> None:
     """Only where the job has no name: a named one can be awaited again."""
+    request, answer = message(f"{V1}ProveRequest"), message(f"{V1}ProveResponse")
 
     async def scenario(engine: Engine, client: EngineClient, _: Callable[..., Awaitable[Any]]) -> None:
-        for name, left in (("", 0), ("named", 1)):
-            fields = porep(script(gpu=60_000), request_id=name)
-            with pytest.raises(EngineError, match="in time"):
-                await asyncio.to_thread(client.call, "Prove", timeout_s=0.2, submit=fields)
-            await until(lambda: len(engine.board.open_jobs()) <= 1)
-            if not left:
-                await until(lambda: not engine.board.open_jobs())
+        with grpc.insecure_channel(client.address) as channel:
+            prove = channel.unary_unary(
+                f"/{V1}ProvingEngine/Prove", request.SerializeToString, answer.FromString
+            )
+            for name, jobs in (("named", 1), ("", 2)):
+                going = prove.future(request(submit=porep(ENDLESS, request_id=name)), timeout=PATIENCE_S)
+                await until(lambda jobs=jobs: len(engine.board.open_jobs()) == jobs)  # type: ignore[misc]
+                going.cancel()
+            await until(
+                lambda: len(engine.board.open_jobs()) < 2
+            )  # what was heard before that has done nothing
         assert [job.id for job in engine.board.open_jobs()] == ["named"]
         engine.cancel("named")
+
+    served(tmp_path, scenario)
+
+
+def test_a_call_that_is_not_answered_in_time_says_so(tmp_path: Path) -> None:
+    async def scenario(_: Engine, client: EngineClient, __: Callable[..., Awaitable[Any]]) -> None:
+        with pytest.raises(EngineError, match="in time"):
+            await asyncio.to_thread(client.call, "Prove", timeout_s=0.2, submit=porep(ENDLESS))
 
     served(tmp_path, scenario)
 
@@ -271,7 +284,7 @@ def test_a_local_address_needs_none(listen: str) -> None:
 
 def test_nobody_there() -> None:
     with EngineClient("127.0.0.1:1") as client, pytest.raises(EngineError, match="no daemon answers"):
-        client.call("GetStatus", timeout_s=5)
+        client.call("GetStatus", timeout_s=PATIENCE_S)
 
 
 def test_malformed_requests_do_no_harm(tmp_path: Path) -> None:
@@ -280,7 +293,7 @@ def test_malformed_requests_do_no_harm(tmp_path: Path) -> None:
     async def scenario(_: Engine, __: EngineClient, call: Callable[..., Awaitable[Any]]) -> int:
         def raw(data: bytes) -> None:
             with grpc.insecure_channel(f"unix:{tmp_path}/s") as channel:
-                channel.unary_unary("/cuzk.v1.ProvingEngine/SubmitProof")(data, timeout=10)
+                channel.unary_unary("/cuzk.v1.ProvingEngine/SubmitProof")(data, timeout=PATIENCE_S)
 
         for data in (b"\xff" * 20, b"\x0a\xff\xff\xff\xff\x0f", b"\x52\x05ab"):
             with pytest.raises(grpc.RpcError):
