@@ -185,8 +185,11 @@ def test_cheap_checks_that_enter_the_line_come_first() -> None:
     ]
     chooser = Chooser(checks)
     assert [check.name for check in chooser.checks_of(module, at)] == ["quick", "slow"]
-    chooser.learn(module, "slow: fails")
+    assert chooser.learn(module, "slow: fails", lambda _: "")
     assert [check.name for check in chooser.checks_of(module, at)] == ["slow", "quick"]
+    # What fails alone, without a mutant, kills none.
+    assert not chooser.learn(module, "signal 24 in quick", lambda check: f"{check.name}: MemoryError")
+    assert [check.name for check in chooser.checks_of(module, at)] == ["slow", "quick[long]"]
 
 
 def test_the_head_of_a_statement_and_its_function() -> None:

@@ -85,12 +85,13 @@ def judge(module: str, mutant: Mutant, chooser: Chooser) -> tuple[str, str]:
     for entry in load_equivalents(REVIEWED):
         if is_entry(entry, mutant):
             return "equivalent", entry.proof
-    checks = chooser.checks_of(module, mutant.line)
-    if not checks:
-        return "survived", "no check enters the line"
-    how = forked(partial(_look, module, altered, checks))
-    chooser.learn(module, how)
-    return ("killed", how) if how else ("survived", f"{len(checks)} checks see nothing")
+    while checks := chooser.checks_of(module, mutant.line):
+        how = forked(partial(_look, module, altered, checks))
+        if not how:
+            return "survived", f"{len(checks)} checks see nothing"
+        if chooser.learn(module, how, lambda check: forked(partial(_look, module, source, [check]))):
+            return "killed", how
+    return "survived", "no check enters the line"
 
 
 def _look(module: str, altered: str, checks: Sequence[Check], note: Callable[[str], None]) -> str:

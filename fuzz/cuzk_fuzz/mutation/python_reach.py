@@ -214,8 +214,9 @@ class Chooser:
     """
 
     def __init__(self, checks: Sequence[Check]) -> None:
-        self.checks = checks
+        self.checks = list(checks)
         self.kills: Counter[tuple[str, str]] = Counter()
+        self._sound: set[str] = set()
 
     def checks_of(self, module: str, line: int) -> list[Check]:
         """Those that enter the statement; those that enter the function where tracing cannot tell.
@@ -246,11 +247,25 @@ class Chooser:
             ranks[check.kind] += 1
         return [check for _, _, check in sorted(keyed, key=lambda one: one[:2])]
 
-    def learn(self, module: str, how: str) -> None:
-        """Take note of what saw a mutant, as seen_by() says it."""
+    def learn(self, module: str, how: str, alone: Callable[[Check], str]) -> bool:
+        """Take note of what saw a mutant; whether that counts, or the check is left out from now on.
+
+        A check may fail for another reason than the mutant: it wants more memory than a child gets.
+
+        Args:
+            module: Name of the mutated module.
+            how: As seen_by() says it, or as forked() does of a check that ended the process.
+            alone: What one check sees of the prover as it is, in such a child.
+        """
         for check in self.checks:
-            if how.startswith(check.name + ": "):
+            if how.startswith(check.name + ": ") or how.endswith(f" in {check.name}"):
+                if check.name not in self._sound and alone(check):
+                    self.checks.remove(check)
+                    return False
+                self._sound.add(check.name)
                 self.kills[module, check.kind] += 1
+                break
+        return True
 
     def _entering(self, module: str, lines: range) -> list[Check]:
         return [c for c in self.checks if any(line in lines for line in c.lines.get(module, ()))]

@@ -63,7 +63,6 @@ SUITES: dict[str, tuple[str, ...]] = {
             "random_circuits", "unreduced_witness_reaches_no_kernel", "start_and_finish_are_prove_batch",
             "what_was_started_is_finished_once_by_its_prover",
         ),
-        *_some("tests/prover/test_memory_sweep.py", "known_sizes"),
         *_files("devices", "cuda_proofs"),
         *_files("variants", "values"),
         *_files("closures", "prover"),
