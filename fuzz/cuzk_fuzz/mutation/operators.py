@@ -71,7 +71,7 @@ _NO_CODE = (
     ),
     re.compile(r"static_assert\([^;]*;"),
     re.compile(r"if constexpr \([^;]*\) CUZK_COUNT\([^;]*;"),
-    re.compile(r"CUZK_(?:COUNT|UNROLL|NO_UNROLL)\b(?:\([^)]*\))?|count_field<P>\([^;]*;"),
+    re.compile(r"CUZK_(?:COUNT|UNROLL|NO_UNROLL)\b(?:\([^)]*\))?|count_field<[^;()]*>\([^;]*;"),
     re.compile(r"^[ \t]*using [^;]*;", re.MULTILINE),
 )  # fmt: skip
 

@@ -39,7 +39,7 @@ class Plan:
             "    [](HostExec& ex, const void* a) { FN(ex, *static_cast<const ARGS*>(a)); }));",
             "namespace cuzk { void register_mutant(Registry& r) {",
         ]
-        lines += [f'ADD({fn}, {args}, "_{suffix}", 128)' for fn, args, suffix in self.kernels]
+        lines += [f'ADD({fn}, {args}, "_{suffix}", 256)' for fn, args, suffix in self.kernels]
         for macro, argument, suffix in self.lists:
             lines += [
                 f'#define ADD_HERE(FN, ARGS, MAX, MIN) ADD(FN, ARGS, "_{suffix}", MAX)',
@@ -69,17 +69,26 @@ def _group(name: str, *groups: str) -> tuple[tuple[str, str, str], ...]:
     return tuple((f"CUZK_{name}_KERNELS", f"Curve_toy::{g.upper()}", f"toy_{g}") for g in groups)
 
 
-# secp256k1's p has no spare bit; tiny fields have limbs of 8 bits and all their pairs near an edge; toy_fr is one
+# secp256k1's p has no spare bit; tiny fields have limbs of 8 bits and all their pairs near an edge; toy fields are one
 # limb on cpu, two on emu.
-_ARITHMETIC = tuple(map(_field, ("secp256k1_fp", "bn254_fr", "tiny_65521", "tiny_4093", "toy_fr")))
+_ARITHMETIC = (
+    *map(_field, ("secp256k1_fp", "bn254_fr", "tiny_65521", "tiny_32749", "tiny_4093", "toy_fr")),
+    *map(_fp2, ("bn254_fp", "tiny_4093", "toy_fp")),
+)
 _BATTERY = (("field", 6), ("fp2", 6))
-_FIELD_BOTH = Plan(("field_ops.cuh",), ("emu", "cpu"), _BATTERY, (*_ARITHMETIC, _fp2("bn254_fp")))
-_FIELD_EMU = Plan(("field_ops.cuh",), ("emu",), _BATTERY, (*_ARITHMETIC, _fp2("bn254_fp")))
-_FIELD_CPU = Plan(("field_ops.cuh",), ("cpu",), _BATTERY, (*_ARITHMETIC, _fp2("bn254_fp")))
+_FIELD_BOTH = Plan(("field_ops.cuh",), ("emu", "cpu"), _BATTERY, _ARITHMETIC)
+_FIELD_EMU = Plan(("field_ops.cuh",), ("emu",), _BATTERY, _ARITHMETIC)
+_FIELD_CPU = Plan(("field_ops.cuh",), ("cpu",), _BATTERY, _ARITHMETIC)
+_WORD = Plan(
+    ("field_ops.cuh",),
+    ("emu", "cpu"),
+    (("word", 8), *_BATTERY),
+    (*(("word_op", f"WordOpArgs<{word}>", word) for word in ("u8", "u32", "u64")), *_ARITHMETIC),
+)
 # The zero of the extension is what an infinity of G2 is made of.
 _FP2 = Plan(
     ("field_ops.cuh", "point_ops.cuh"),
-    ("emu",),
+    ("emu", "cpu"),
     (("fp2", 12), ("point", 4)),
     (_fp2("bn254_fp"), _fp2("toy_fp"), _fp2("tiny_65521"), _point("toy", "g2")),
 )
@@ -89,12 +98,17 @@ _POINT = Plan(
     (("point", 8),),
     (_point("toy", "g1"), _point("toy", "g2"), _point("bls12_381", "g1")),
 )
+# bls12_381's r has one spare bit, and a lowest word of 1: what fixed factors do there, no other field takes.
 _NTT = Plan(
     ("curve.cuh", "field_ops.cuh", "ntt.cuh", "classify.cuh", "scan.cuh"),
     ("emu", "cpu"),
     (("ntt", 4), ("vec", 8)),
+    kernels=(
+        ("fr_powers", "FrPowersArgs<Curve_bls12_381::Fr>", "bls12_381_fr"),
+        ("fr_bit_reverse", "FrBitReverseArgs<Curve_bls12_381::Fr>", "bls12_381_fr"),
+    ),
     lists=(
-        *_fr("NTT", "bn254", "toy"), *_fr("FR_VEC", "bn254", "toy"), *_fr("BATCH_INVERSE", "bn254", "toy"),
+        *_fr("NTT", "bn254", "toy", "bls12_381"), *_fr("FR_VEC", "bn254", "toy"), *_fr("BATCH_INVERSE", "bn254", "toy"),
         *_fr("CLASSIFY", "bn254", "toy"), *_fr("SCAN", "bn254", "toy"),
     ),
 )  # fmt: skip
@@ -117,7 +131,7 @@ _PIECES = Plan(
 )
 
 PLANS: dict[str, Plan] = {
-    "word.cuh": _FIELD_BOTH,
+    "word.cuh": _WORD,
     "field.cuh": _FIELD_BOTH,
     "field_mul32.cuh": _FIELD_EMU,
     "field_mul64.cuh": _FIELD_CPU,

@@ -22,6 +22,8 @@ from cuzk_fuzz.subjects import GROUPS, Subject, Term, subject, term_groups, term
 
 _BLOCK, _GRID = 128, 4
 _LARGEST_WINDOW = 24
+#: More entries than two blocks of neighbours hold (msm_pairs.cuh).
+_SINGLES, _SINGLES_WINDOW = 1100, 12
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,18 @@ def _draw_indices(choices: Choices, n: int) -> tuple[int, ...] | None:
     return tuple(choices.below(n) for _ in range(choices.below(n + 1)))
 
 
+def _singles(choices: Choices, s: Subject) -> Sum:
+    """One long segment in which every entry has a bucket of its own: as many runs as there can be."""
+    first = choices.between(1, (1 << _SINGLES_WINDOW - 1) - _SINGLES)
+    scalars = tuple(range(first, first + _SINGLES))
+    terms = draw_terms(choices, s, _SINGLES)
+    return Sum(terms, scalars, _SINGLES_WINDOW, _SINGLES_WINDOW - 1, None, 1, choices.between(1, 5))
+
+
 def _draw(choices: Choices, s: Subject, scope: Scope) -> Sum:
     r = s.curve.r
+    if s.curve.name == "toy" and s.spec.degree == 1 and choices.one_in(32):
+        return _singles(choices, s)
     n = choices.pick_class(sizes(_BLOCK, _GRID, _largest(s, scope)))
     c, scalar_bits = _draw_window(choices, s, scope)
     scalars = draw_scalars(choices, r, n, c or 8, scalar_bits)
