@@ -6,6 +6,7 @@ an error that leaves open which of the settings is meant.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -118,6 +119,22 @@ main()
 """
 
 
+def _free_port() -> str:
+    """An address that nobody listens on, and that the system gives to nobody who asks for any port.
+
+    Each process of a run of tests looks at ports of its own.
+    """
+    lowest = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    first = 1 + os.getpid() % 500 * 16
+    for port in range(lowest - first, lowest - first - 16, -1):
+        with socket.socket() as one:
+            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                return f"127.0.0.1:{port}"
+    raise AssertionError(f"sixteen ports below {lowest - first} are taken")
+
+
 def _wait(what: Callable[[], bool]) -> None:
     until = time.monotonic() + 120
     while not what():
@@ -172,8 +189,7 @@ def test_of_two_daemons_that_start_at_once_one_listens(kind: str, tmp_path: Path
     path = tmp_path / "socket"
     with socket.socket(socket.AF_UNIX) as dead:
         dead.bind(str(path))
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = f"127.0.0.1:{free.getsockname()[1]}"
+    port = _free_port()
     if kind == "socket":
         ended = _race(tmp_path, f"unix:{path}", "")
     else:

@@ -12,12 +12,15 @@ from tests.engine.soak_critical import overtaken
 def test_sixty_jobs_survive_everything(tmp_path: Path) -> None:
     report = Soak(60, 3, tmp_path, real_share=0.1, daemon_kills=1).run()
     assert sum(report.ends.values()) == report.accepted == 60
-    assert report.ends["completed"] > 30
+    assert (
+        report.ends["completed"] >= 44
+    )  # all that neither fails nor may have been cancelled; what is done is drawn
     assert report.real > 0
     assert report.critical > 0
     assert report.most_waited_for <= 1
     assert report.daemon_kills == 1
-    assert report.malformed + report.left > 0
+    assert report.malformed > 0
+    assert report.left > 0
 
 
 def _log(path: Path, *lines: dict[str, object]) -> Path:
