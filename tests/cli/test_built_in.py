@@ -105,14 +105,15 @@ def test_a_key_without_matrices_says_what_it_wants(folder: Path, seeded: tuple[P
     assert cuzk("key", "info", pieces, "--json").report["compiled_circuit"] == NAME
 
 
-def test_a_compiled_circuit_is_kept_and_found_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_compiled_circuit_is_kept_and_found_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first = load_compiled(NAME)
     (kept,) = circuit_folder().glob("fallback-post*.pce")
     monkeypatch.setattr("cuzk.circuits.catalogue.compiled_circuit", lambda _: pytest.fail("compiled again"))
     assert load_compiled(NAME).num_rows == first.num_rows
     kept.write_bytes(kept.read_bytes()[:-1] + b"\0")
     monkeypatch.undo()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert load_compiled(NAME).num_rows == first.num_rows
 
 

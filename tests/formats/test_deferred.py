@@ -128,14 +128,14 @@ def test_checks_run_beside_the_block_and_in_order() -> None:
 
     def first() -> None:
         begun.set()
-        assert may_end.wait(60)
+        assert may_end.wait(1000)
         raise FormatError("first")
 
     def second() -> None:
         raise FormatError("second")
 
     checks = Deferred([first, second])
-    assert begun.wait(60)
+    assert begun.wait(1000)
     may_end.set()
     with pytest.raises(FormatError, match="first"):
         checks.wait()

@@ -54,7 +54,7 @@ def _output(folder: Path, header: str, prelude: str, numbers: range) -> list[str
         ["g++", "-std=gnu++17", "-O0", "-w", "-ftrapv", str(folder / "main.cpp"), "-o", str(program)],
         check=True, capture_output=True,
     )  # fmt: skip
-    command = ["timeout", "2", str(program)]
+    command = ["timeout", "120", str(program)]
     return [
         subprocess.run([*command, str(number)], capture_output=True, text=True, check=False).stdout
         for number in numbers
