@@ -85,6 +85,20 @@ def test_quotient(curve: str, size: int, public: int, form: str, roots: str, spe
         assert qap.quotient_identity_holds(a, b, c, h, omega, z, load.curve.r)
 
 
+@pytest.mark.parametrize("form", ["odd_lagrange", "monomial"])
+def test_rows_that_lie_apart_leave_their_list(form: str) -> None:
+    """The same quotient, and nobody but the result holds memory when it is there."""
+    load = workload("random", "toy", 25, 2)
+    where, resident = device("cpu"), ResidentKey.upload(device("cpu"), key(load, form, "snarkjs"))
+    stacked = np.stack(
+        [fr_from_ints(load.curve, side) for side in qap.evaluate(load.oracle_r1cs, load.values, load.curve.r)]
+    )
+    rows = [where.upload(side.copy()) for side in stacked]  # the cpu works in place
+    h = where.download(quotient(resident, rows))
+    assert rows == []
+    assert np.array_equal(h, where.download(quotient(resident, where.upload(stacked))))
+
+
 @pytest.mark.parametrize("spec", DEVICES)
 @pytest.mark.parametrize("variants", [{}, {"M2": "none"}, {"D4": "3"}, {"M2": "none", "D4": "8"}])
 @pytest.mark.parametrize(("kind", "curve", "size"), [("random", "toy", 200), ("bits", "bn254", 60)])
