@@ -184,19 +184,26 @@ def _stress(target: Target, bench: EngineBench, circuit: str, payload: bytes) ->
 
 
 def _preload(target: Target, bench: EngineBench, circuit: str, _: bytes) -> dict[str, Any]:
-    """A key loaded and evicted, again and again."""
+    """A key loaded and evicted, again and again.
+
+    Raises:
+        EngineError: Somebody else uses it, so that a load was none, or had to be done twice.
+    """
     cold, warm, freed = [], [], 0
     tell = count_lines("loads", bench.jobs)
     for done in range(1, bench.jobs + 1):
         target.evict(circuit)
-        cold.append(target.preload(circuit))
-        warm.append(target.preload(circuit))
+        loads = [target.preload(circuit) for _ in range(2)]
         freed = target.evict(circuit)
+        if [was_loaded for _, was_loaded in loads] != [False, True] or not freed:
+            raise EngineError(
+                "the key cannot be loaded and evicted",
+                limit="a proof holds it",
+                remedy="try when no job runs",
+            )
+        cold.append(loads[0][0])
+        warm.append(loads[1][0])
         tell(done)
-    if not freed:
-        raise EngineError(
-            "the key cannot be evicted", limit="a proof holds it", remedy="try when no job runs"
-        )
     return {
         "jobs": bench.jobs, "load_ms": percentiles(cold), "loaded_before_ms": percentiles(warm),
         "freed_bytes": freed,

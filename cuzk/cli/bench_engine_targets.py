@@ -58,8 +58,8 @@ class Target(Protocol):
     def prove(self, circuit: str, payload: bytes, priority: int) -> Done:
         """Submit a job and wait for its end."""
 
-    def preload(self, circuit: str) -> float:
-        """Load a key; milliseconds."""
+    def preload(self, circuit: str) -> tuple[float, bool]:
+        """Load a key; milliseconds, and whether it was loaded before."""
 
     def evict(self, circuit: str) -> int:
         """Let a key go; bytes freed."""
@@ -119,10 +119,10 @@ class _Local:
         error = "" if job.state is JobState.DONE else f"{job.state.value}: {job.error}"
         return Done((time.perf_counter() - began) * 1e3, dict(job.times_ms), len(job.proofs), error)
 
-    def preload(self, circuit: str) -> float:
+    def preload(self, circuit: str) -> tuple[float, bool]:
         began = time.perf_counter()
-        self._engine.preload(circuit)
-        return (time.perf_counter() - began) * 1e3
+        was_loaded = self._engine.preload(circuit)
+        return (time.perf_counter() - began) * 1e3, was_loaded
 
     def evict(self, circuit: str) -> int:
         answers = self._engine.run(self._engine.ask(lambda engine: engine).keys.evict(circuit))
@@ -177,10 +177,10 @@ class _Remote:
         proof = {"vanilla_proof": payload} if family == "porep" else {"vanilla_proofs": [payload]}
         return self._client.submit(fields | proof)
 
-    def preload(self, circuit: str) -> float:
+    def preload(self, circuit: str) -> tuple[float, bool]:
         began = time.perf_counter()
-        self._client.call("PreloadSRS", circuit_id=circuit)
-        return (time.perf_counter() - began) * 1e3
+        was_loaded = bool(self._client.call("PreloadSRS", circuit_id=circuit).already_loaded)
+        return (time.perf_counter() - began) * 1e3, was_loaded
 
     def evict(self, circuit: str) -> int:
         return int(self._client.call("EvictSRS", circuit_id=circuit).freed_bytes)

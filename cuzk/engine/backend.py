@@ -209,9 +209,7 @@ class ProverBackend:
         """Everything on the device; the key stays held until the proof is finished."""
         held = ExitStack()
         try:
-            began = time.perf_counter()
-            loaded = held.enter_context(self._keys.hold(order.circuit))
-            work.load_ms = (time.perf_counter() - began) * 1e3
+            loaded = held.enter_context(self._keys.hold(order.circuit, came=work.waited))
             self._checks.check = check
             prover = self._on_host(loaded) if order.on_host else loaded.prover
             curve = loaded.mapped.key.curve
@@ -288,11 +286,16 @@ class ProverBackend:
             }
             (folder / "case.json").write_text(json.dumps(facts, indent=2), "utf-8")
             cases = [one for one in self._cases.iterdir() if _CASE.fullmatch(one.name)]
-            for old in sorted(cases, key=lambda one: one.stat().st_mtime_ns)[:-_CASES_KEPT]:
+            for old in sorted(cases, key=_age)[:-_CASES_KEPT]:
                 shutil.rmtree(old, ignore_errors=True)
         except OSError:
             return ""
         return os.fspath(folder)
+
+
+def _age(case: Path) -> tuple[int, int]:
+    """What cases are sorted by, oldest first: a disk's clock stands still for milliseconds, numbers of orders go on."""
+    return case.stat().st_mtime_ns, int(case.name.rpartition("-")[2])
 
 
 @dataclass
@@ -305,6 +308,10 @@ class _Work:
     prover: Prover | None = None
     checks: Deferred | None = None
     started: Started | None = None
+
+    def waited(self, seconds: float) -> None:
+        """For the key, which was not there."""
+        self.load_ms = seconds * 1e3
 
 
 def make_backend(config: WorkerConfig) -> ProverBackend:

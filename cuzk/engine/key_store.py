@@ -161,21 +161,27 @@ class KeyStore(Generic[_M, _P]):
         self._changed = threading.Condition()
 
     @contextmanager
-    def hold(self, circuit: str, *, wait_s: float = 600.0) -> Iterator[_P]:
+    def hold(
+        self, circuit: str, *, wait_s: float = 600.0, came: Callable[[float], None] = lambda _: None
+    ) -> Iterator[_P]:
         """The key on the device for the duration of a ``with`` block; loaded first where it is not there.
 
         Args:
             circuit: Whose key.
             wait_s: Seconds to wait for keys that are held by others to be let go.
+            came: Told how many seconds a key took to come that was not there.
 
         Raises:
             OutOfMemoryError: It does not fit the budget alone, or what fills it was not let go in time.
             InputError: There is no such key, or it is damaged.
         """
-        entry = self._enter(circuit, wait_s)
+        began = self._clock()
+        entry, was_there = self._enter(circuit, wait_s)
         try:
             with entry.loading:
                 prover = self._load(circuit, entry)
+            if not was_there:
+                came(self._clock() - began)
             yield prover
         finally:
             with self._changed:
@@ -225,8 +231,8 @@ class KeyStore(Generic[_M, _P]):
         sizes = [entry.sizes for entry in self._entries.values()]
         return Budget(sum(size.host for size in sizes), sum(size.device for size in sizes))
 
-    def _enter(self, circuit: str, wait_s: float) -> _Entry[_M, _P]:
-        """The key's entry, counted as held, its bytes taken from the budget."""
+    def _enter(self, circuit: str, wait_s: float) -> tuple[_Entry[_M, _P], bool]:
+        """The key's entry, counted as held, its bytes taken from the budget; whether it is on the device."""
         sizes = None if circuit in self._entries else self._loader.sizes(circuit)
         until = self._clock() + wait_s
         with self._changed:
@@ -249,7 +255,7 @@ class KeyStore(Generic[_M, _P]):
                 entry.sizes = KeySizes(entry.sizes.host, entry.wanted)
             entry.holders += 1
             entry.used = self._clock()
-            return entry
+            return entry, entry.tier is Tier.HOT
 
     def _make_room(self, circuit: str, sizes: KeySizes) -> bool:
         """Evict until a key of these sizes fits beside what stays; whether it does."""

@@ -94,15 +94,17 @@ class LocalEngine:
 
         return self.run(answer())
 
-    def preload(self, circuit: str) -> None:
-        """Load a key on every worker.
+    def preload(self, circuit: str) -> bool:
+        """Load a key on every worker; whether each had it before.
 
         Raises:
             EngineError: It cannot be loaded; says why.
         """
-        for answer in self.run(self.ask(lambda engine: engine).keys.preload(circuit)):
+        answers = self.run(self.ask(lambda engine: engine).keys.preload(circuit))
+        for answer in answers:
             if answer.error:
                 raise EngineError(answer.error)
+        return all(answer.was_loaded for answer in answers)
 
     def submit(self, request: JobRequest) -> str:
         """Accept a job; its identifier. Errors as of Engine.submit."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +13,7 @@ import pytest
 from cuzk.engine.key_store import Budget, KeySizes, KeyStore, Tier
 from cuzk.errors import InputError, OutOfMemoryError
 
+_PATIENCE_S = 120.0
 SIZES = {"a": (10, 5), "b": (20, 10), "c": (30, 15), "whale": (1000, 1)}
 
 
@@ -33,7 +36,7 @@ class Loader:
 
     def map(self, circuit: str, progress: Callable[[float], None]) -> str:
         progress(0.5)
-        assert self.gate.wait(30)
+        assert self.gate.wait(_PATIENCE_S)
         self.maps.append(circuit)
         if circuit in self.broken:
             raise InputError("damaged")
@@ -107,20 +110,41 @@ def test_waiting_for_a_held_key_ends() -> None:
 
 
 def test_whoever_waits_gets_the_room_that_is_let_go() -> None:
-    keys, _ = store(host=40)
+    """The other thread looks at the clock twice when it comes, and again when it looks for room: then it waits."""
     got: list[str] = []
+    looks, waits = [0], threading.Event()
+
+    def clock() -> float:
+        if threading.current_thread() is thread:
+            looks[0] += 1
+            if looks[0] > 2:
+                waits.set()
+        return 0.0
 
     def other() -> None:
         with keys.hold("b") as prover:
             got.append(prover)
 
     thread = threading.Thread(target=other)
+    keys = KeyStore(Loader(), Budget(40, 30), clock=clock)
     with keys.hold("c"):
         thread.start()
-        thread.join(0.05)
+        assert waits.wait(_PATIENCE_S)
         assert not got
-    thread.join(30)
+    thread.join(_PATIENCE_S)
     assert got == ["B"]
+
+
+def test_only_a_key_that_was_not_there_is_said_to_have_come() -> None:
+    """What a proof says it has waited for its key is nothing at all where it was there, however slow the machine is."""
+    ticks = itertools.count()
+    keys = KeyStore(Loader(), Budget(60, 30), clock=lambda: float(next(ticks)))
+    came: list[float] = []
+    for name in ("a", "a", "b", "a"):
+        with keys.hold(name, came=came.append):
+            pass
+    assert len(came) == 2
+    assert all(seconds > 0 for seconds in came)
 
 
 def test_idle_time_protects_a_key() -> None:
@@ -152,8 +176,10 @@ def test_two_at_once_load_once() -> None:
     threads = [threading.Thread(target=keys.preload, args=("a",)) for _ in range(4)]
     for thread in threads:
         thread.start()
+    until = time.monotonic() + _PATIENCE_S
     while not (report := keys.report()) or report[0].holders < 4:
-        pass
+        assert time.monotonic() < until
+        time.sleep(0.001)
     assert (report[0].tier, report[0].progress) in ((Tier.COLD, 0.5), (Tier.COLD, 0.0))
     loader.gate.set()
     for thread in threads:
