@@ -24,11 +24,18 @@ __all__ = [
 
 #: Steps of the bisection for a rate; 60 halvings reach the last bit of a float.
 _HALVINGS = 60
+#: Beyond so many trials a coefficient may be no float any more.
+_MOST_IN_FLOATS = 1000
 
 
 def binomial_tail(n: int, k: int, p: float = 0.5) -> float:
     """P(Bin(n, p) < k)."""
-    return math.fsum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(min(k, n + 1)))
+    if p in (0.0, 1.0):
+        return float(k > n * p)
+    if n <= _MOST_IN_FLOATS:
+        return math.fsum(math.comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(min(k, n + 1)))
+    ways = (math.lgamma(n + 1) - math.lgamma(i + 1) - math.lgamma(n - i + 1) for i in range(min(k, n + 1)))
+    return math.fsum(math.exp(w + i * math.log(p) + (n - i) * math.log1p(-p)) for i, w in enumerate(ways))
 
 
 def _rank(n: int, alpha: float) -> int:
