@@ -34,7 +34,8 @@ class Selection:
     Attributes:
         terms: The bases.
         indices: Of those to add; None for all.
-        blocks, threads, rounds: Shape of the launch, planned where None; by key, blocks are the most segments.
+        blocks, threads, rounds: Shape of the launch, planned where None; by key, blocks are the most segments, and
+            any number of threads stands for rounds of one block.
         cuts: Where the next key begins, for sums by key.
         signs: By key, the opposite of term i is added where bit i % 32 is set.
     """
@@ -250,6 +251,7 @@ def _by_key(device: Device, s: Subject, one: Selection) -> Rows:
     plan = plan_sums(
         count, _KEYS, s.spec, device.limits, rounds=one.rounds, num_segments=one.blocks, min_segment=1
     )
+    plan = replace(plan, pair_grid=1) if one.threads is not None else plan
     sums = device.alloc((_KEYS, s.spec.xyzz_bytes // 8), np.uint64, zero=True)
     keyed = KeyedPoints(device.upload(s.limbs(one.terms)), device.upload(entries), device.upload(offsets))
     sum_by_key(device, s.spec, plan, keyed, SumBuffers.allocate(device, s.spec, [plan]), sums)

@@ -24,6 +24,7 @@ from cuzk_fuzz.subjects import CURVES
 from cuzk_fuzz.targets.draw import U64, draw_pairs
 
 _BLOCK, _GRID = 32, 2
+_USUAL = 8
 #: Up to this size a transform is checked against its definition, above it against a plain fast transform.
 _BY_DEFINITION = 3
 
@@ -68,7 +69,9 @@ def _draw_radices(choices: Choices, log_n: int, log_tile: int) -> tuple[int, ...
 
 def _draw_kind(choices: Choices, curve: Curve, largest: int) -> Kind:
     r = curve.r
-    log_n = choices.between(0, min(largest, curve.two_adicity))
+    # Half of those that may be long are: a tile of 2^10 elements is all that shared memory holds.
+    largest = min(largest, curve.two_adicity)
+    log_n = largest if largest > 9 and choices.one_in(2) else choices.between(0, largest)
     shifts: dict[str, list[int | None]] = {
         "none": [None],
         "minus_one": [r - 1],
@@ -126,7 +129,7 @@ class NttBatch(Batch):
         names = [name for name in CURVES if f"ntt_dif_pass_{name}_fr" in scope.kernels]
         curve = get_curve(choices.pick(names))
         room = 1024 if scope.small else 2048
-        largest = (8 if scope.small else 9) if not choices.one_in(16) else room.bit_length() - 1
+        largest = (_USUAL if scope.small else 9) if not choices.one_in(8) else room.bit_length() - 1
         kind = _draw_kind(choices, curve, largest)
         vectors = choices.pick_class(sizes(_BLOCK, _GRID, min(140, max(1, room >> kind.log_n))))
         n = 1 << kind.log_n
