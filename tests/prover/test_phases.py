@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from cuzk_oracles import qap
 from cuzk_oracles.curve import mul
 
 from cuzk.curves import GroupSpec
+from cuzk.groth16 import Prover
 from cuzk.groth16.assemble import assemble
 from cuzk.groth16.commit import Commitments, commit_h, commit_witness
 from cuzk.groth16.evaluate import evaluate, first_unsatisfied_row, upload_witness
@@ -97,6 +99,21 @@ def test_rows_that_lie_apart_leave_their_list(form: str) -> None:
     h = where.download(quotient(resident, rows))
     assert rows == []
     assert np.array_equal(h, where.download(quotient(resident, where.upload(stacked))))
+
+
+def test_a_quotient_is_let_go_before_the_next_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    load = workload("random", "toy", 25, 2)
+    made: list[weakref.ref[Any]] = []
+
+    def noting(*args: Any) -> Any:
+        assert not any(one() is not None for one in made)
+        h = quotient(*args)
+        made.append(weakref.ref(h))
+        return h
+
+    monkeypatch.setattr("cuzk.groth16.prover.quotient", noting)
+    Prover(key(load), device("cpu"), variants={"C1": "3"}).prove_batch([load.witness] * 3)
+    assert len(made) == 3
 
 
 @pytest.mark.parametrize("spec", DEVICES)
