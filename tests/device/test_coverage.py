@@ -176,15 +176,16 @@ def test_the_suite_goes_on_where_it_stopped(
 ) -> None:
     """Parts that passed are not run again, failed ones are; what has no time is not begun; all of it is collected."""
     write = "-c \"import json, sys; open('RESULT', 'w').write(json.dumps(dict(rows=[1])))\""
-    good = suite.Part("good", write.replace("'RESULT'", "sys.argv[1]") + " RESULT", 30, 1)
-    bad = suite.Part("bad", "-c 'print(\"reason\"); raise SystemExit(4)'", 30, 1)
+    good = suite.Part("good", write.replace("'RESULT'", "sys.argv[1]") + " RESULT", 300, 1)
+    bad = suite.Part("bad", "-c 'print(\"reason\"); raise SystemExit(4)'", 300, 1)
     long = suite.Part("long", "-c pass", 900, 800)
     monkeypatch.setattr(suite, "PARTS", (good, bad, long))
     monkeypatch.setattr(suite, "ROOT", tmp_path)
+    monkeypatch.setattr(suite, "tree_digest", lambda: "same")
     monkeypatch.setattr(gpu, "why_none", lambda: "")
     monkeypatch.setattr(gpu, "gpu", lambda: get_device("cpu"))
     for attempt in range(2):
-        monkeypatch.setattr(sys, "argv", ["suite", "--out", str(tmp_path / "out"), "--budget-s", "100"])
+        monkeypatch.setattr(sys, "argv", ["suite", "--out", str(tmp_path / "out"), "--budget-s", "600"])
         assert suite.main() == 1
         text = capsys.readouterr().out
         assert ("good           passed before" in text) is (attempt == 1), text
