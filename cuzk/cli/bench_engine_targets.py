@@ -187,7 +187,7 @@ class _Remote:
 
     def memory(self) -> dict[str, int]:
         try:
-            text = str(self._client.call("GetMetrics", timeout_s=5).prometheus_text)
+            text = str(self._client.call("GetMetrics", timeout_s=60).prometheus_text)
         except EngineError:
             return {}
         return {"any": round(sum(float(value) for value in _RSS.findall(text)))}

@@ -56,21 +56,21 @@ class Daemon:
                     self.page = line.split("status at ")[1].strip()
 
     def get(self, path: str) -> Any:
-        """What the status port answers, as text."""
-        with urllib.request.urlopen(self.page + path, timeout=30) as answer:
-            return answer.read().decode()
+        """What the status port answers, as text; asked again while it says that the daemon cannot answer now."""
+        until = time.monotonic() + _PATIENCE_S
+        while True:
+            try:
+                with urllib.request.urlopen(self.page + path, timeout=_PATIENCE_S) as answer:
+                    return answer.read().decode()
+            except urllib.error.HTTPError as error:
+                with error:
+                    if error.code != 503 or time.monotonic() > until:
+                        raise
+            time.sleep(0.2)  # what it takes to answer is counted as the daemon's
 
     def until_ready(self) -> None:
         """Wait for a worker."""
-        until = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < until:
-            try:
-                self.get("health")
-            except urllib.error.HTTPError:
-                time.sleep(0.05)
-            else:
-                return
-        raise AssertionError("no worker became ready")
+        self.get("health")
 
     def end(self, number: int = signal.SIGTERM) -> int:
         """Send a signal, and wait for the end; the exit code."""
@@ -120,16 +120,17 @@ def test_from_submission_to_proof(folder: Path) -> None:
             assert done.report["status"] == "completed"
             assert bytes.fromhex(done.report["proof"]) == target.read_bytes()
             assert check(target.read_bytes(), curve)
-        assert cuzk("submit", "product-bn128", "--witness", circuit("bn128").wtns, *to).out.strip()
+        unnamed = cuzk("submit", "product-bn128", "--witness", circuit("bn128").wtns, *to).out.strip()
         shown = cuzk("status", "job-bn128", "--json", *to)
         assert (shown.report["state"], shown.report["proofs"]) == ("done", "1 of 1")
         assert "jobs done" in cuzk("status", *to).out
         assert cuzk("await", "job-bn128", *to).code == 0
+        assert cuzk("await", unnamed, *to).code == 0  # until it has ended, it may need the key
         assert cuzk("preload", "product-bn128", *to).out.strip() == "was loaded"
         assert "freed" in cuzk("evict", "product-bn128", *to).out
         assert cuzk("cancel", "job-bn128", *to).out.strip() == "job-bn128: was not running"
         status = json.loads(daemon.get("status"))
-        assert status["totals"]["done"] >= 2
+        assert status["totals"]["done"] == 3
         assert status["workers"][0]["memory"]["rss"] > 0
         assert "cuzk_done_total" in daemon.get("metrics")
         assert "<title>cuzk</title>" in daemon.get("")
@@ -154,7 +155,7 @@ def test_a_program_that_starts_a_daemon_reads_where_it_is(tmp_path: Path) -> Non
     ) as process:
         assert process.stdout is not None
         ready = json.loads(process.stdout.readline())
-        with urllib.request.urlopen(ready["page"] + "status", timeout=30) as answer:
+        with urllib.request.urlopen(ready["page"] + "status", timeout=_PATIENCE_S) as answer:
             json.load(answer)
         assert cuzk("status", "--json", "--address", ready["listen"]).report["jobs_done"] == 0
         process.terminate()

@@ -13,7 +13,7 @@ import pytest
 
 from cuzk.engine.core import Engine
 from cuzk.engine.http import StatusServer
-from tests.engine.engines import job, make_engine, run, script, until
+from tests.engine.engines import ENDLESS, PATIENCE_S, job, make_engine, run, script, until
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
 #: The first that is installed; none is no failure.
@@ -26,7 +26,9 @@ async def browse(browser: str, url: str, folder: Path, *options: str) -> str:
         browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
         f"--user-data-dir={folder / 'profile'}", "--virtual-time-budget=4000", *options, url,
     ]  # fmt: skip
-    done = await asyncio.to_thread(subprocess.run, words, capture_output=True, timeout=120, check=False)
+    done = await asyncio.to_thread(
+        subprocess.run, words, capture_output=True, timeout=PATIENCE_S, check=False
+    )
     return done.stdout.decode("utf-8", "replace")
 
 
@@ -44,11 +46,12 @@ async def busy(engine: Engine) -> None:
     await until(lambda: engine.workers[0].state.ready)
     engine.submit(job(script(gpu=1), 2, "porep:2KiB", name="sector-6"))
     await engine.board.wait("sector-6", None)
-    engine.submit(job(script(gpu=600_000), 3, "porep:2KiB", name="sector-7"))
+    engine.submit(job(ENDLESS, 3, "porep:2KiB", name="sector-7"))
     engine.submit(job(script(gpu=1), 4, "window-post:2KiB", name="deadline-<3>"[:8]))
     await until(lambda: any(stage == "gpu" for stage, _ in engine.workers[0].state.stages.values()))
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("browser", BROWSERS)  # where there is none, pytest says so
 def test_the_page_shows_what_is_going_on(tmp_path: Path, browser: str) -> None:
     async def scenario(engine: Engine) -> None:

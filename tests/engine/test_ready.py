@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -20,8 +21,13 @@ from tests.cli.support import cuzk
 from tests.engine.porep import check, prove_over_the_wire
 from tests.engine.test_commands import running
 
-#: What the daemon and its worker may take of a processor until a worker is ready; the machine may be busy.
-_READY_CPU_S = 3.0
+#: What the daemon and its worker may take of a processor until a worker is ready, in processes that only load the
+#: libraries which both need; a machine's speed cancels out.
+_READY_CPU = 10.0
+_LIBRARIES = "import asyncio, multiprocessing.connection, sqlite3, grpc, numpy"
+#: How often it is measured, at most: what else a machine does may fall on the one measurement, not on each of them.
+_TRIES = 5
+_PATIENCE_S = 120.0
 SMALL = "por:poseidon:8-0-0:64:public"
 
 
@@ -31,7 +37,29 @@ def cpu_s(pid: int) -> float:
     return float(sum(one.cpu_times().user + one.cpu_times().system for one in processes))
 
 
-def test_ready_soon_and_the_second_proof_loads_nothing(tmp_path: Path) -> None:
+def libraries_cpu_s() -> float:
+    """Processor time of a process that loads the libraries."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", _LIBRARIES], check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_ready_soon(tmp_path: Path) -> None:
+    ratios: list[float] = []
+    while len(ratios) < _TRIES and min(ratios, default=_READY_CPU) >= _READY_CPU:
+        folder = tmp_path / str(len(ratios))
+        (folder / "keys").mkdir(parents=True)
+        libraries_s = [libraries_cpu_s()]
+        with running(folder) as daemon:
+            daemon.until_ready()
+            took_s = cpu_s(daemon.process.pid)
+        libraries_s.append(libraries_cpu_s())
+        ratios.append(2 * took_s / sum(libraries_s))
+    assert min(ratios) < _READY_CPU, ratios
+
+
+def test_the_second_proof_loads_nothing(tmp_path: Path) -> None:
     keys = tmp_path / "keys"
     keys.mkdir()
     make_key(SMALL, keys)
@@ -39,7 +67,6 @@ def test_ready_soon_and_the_second_proof_loads_nothing(tmp_path: Path) -> None:
     vanilla.write_bytes(find_circuit(SMALL).synthetic(b"one"))
     with running(tmp_path) as daemon:
         daemon.until_ready()
-        assert cpu_s(daemon.process.pid) < _READY_CPU_S
         words = ("bench", "single", SMALL, "--jobs", "2", "--payload", vanilla, "--json")
         done = cuzk(*words, "--address", daemon.address)
         assert done.code == 0, done.err
@@ -50,11 +77,12 @@ def test_ready_soon_and_the_second_proof_loads_nothing(tmp_path: Path) -> None:
         assert [(key["circuit"], key["loads"]) for key in worker["keys"]] == [(SMALL, 1)]
         assert {"prove", "self_check"} <= {phase["name"] for phase in worker["phases"]}
         # The first of three proofs waited for the key, the others for nothing.
-        assert done.report["stages_ms"]["key_load"]["max"] <= 1
+        assert done.report["stages_ms"]["key_load"]["max"] == 0
         assert daemon.end() == 0
 
 
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_a_post_goes_in_as_a_vanilla_proof_and_comes_out_as_bytes_that_verify(tmp_path: Path) -> None:
     """What `python -m tests.engine.porep` does with a PoRep, with the smallest PoSt that has a name on the wire."""
     keys = tmp_path / "keys"
@@ -64,7 +92,7 @@ def test_a_post_goes_in_as_a_vanilla_proof_and_comes_out_as_bytes_that_verify(tm
     with running(tmp_path) as daemon:
         daemon.until_ready()
         with EngineClient(daemon.address) as client:
-            answer = prove_over_the_wire(client, "winning-post:2KiB", vanilla, 240.0)
+            answer = prove_over_the_wire(client, "winning-post:2KiB", vanilla, 600.0)
         assert answer.status == 1, answer.error_message
         check("winning-post:2KiB", key, vanilla, answer.proof)
         assert answer.srs_load_ms > 0
@@ -76,11 +104,11 @@ def test_a_signal_during_the_start_ends_the_daemon_well(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "cuzk", "daemon", "--listen", f"unix:{tmp_path}/s", "--status-listen", ""]
     words += ["--device", "cpu", "--state", str(tmp_path / "state")]
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    until = time.monotonic() + 60
+    until = time.monotonic() + _PATIENCE_S
     while not (tmp_path / "state" / "journal.sqlite").exists() and time.monotonic() < until:
         time.sleep(0.001)
     os.kill(process.pid, signal.SIGTERM)
-    _, errors = process.communicate(timeout=120)
+    _, errors = process.communicate(timeout=_PATIENCE_S)
     assert process.returncode == 0, errors.decode()
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.engine.soak import Soak, flatness
 from tests.engine.soak_critical import overtaken
 
 
+@pytest.mark.timeout(900)
 def test_sixty_jobs_survive_everything(tmp_path: Path) -> None:
     report = Soak(60, 3, tmp_path, real_share=0.1, daemon_kills=1).run()
     assert sum(report.ends.values()) == report.accepted == 60
