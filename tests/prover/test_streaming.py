@@ -18,6 +18,7 @@ from cuzk.device import Device, Ticket, get_device
 from cuzk.device.host import CpuDevice
 from cuzk.errors import OutOfMemoryError, UnsatisfiedError
 from cuzk.groth16 import Prover
+from cuzk.groth16.query_sums import QuerySums
 from cuzk.groth16.residency import QUERY_ORDER, KeyShape, ResidencyPlan, plan_residency, smallest_limit
 from cuzk.keys import HForm
 from cuzk.proof import Proof
@@ -238,3 +239,45 @@ def test_late_copies_are_waited_for() -> None:
         assert proof == resident_proof(load, "odd_lagrange")
     assert late.most_late == 1
     assert not late.late
+
+
+class NotedCopies(CpuDevice):
+    """Knows which phases were over when each copy was started."""
+
+    def __init__(self, memory_limit: int, recorder: Recorder) -> None:
+        super().__init__(memory_limit=memory_limit)
+        self.recorder = recorder
+        self.over: list[set[str]] = []
+
+    def stage(self, host_array: Any, into: Any, after: Ticket | None = None) -> Ticket:
+        self.over.append({event.phase for event in self.recorder.events})
+        return super().stage(host_array, into, after)
+
+
+def test_copies_start_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first before rows are checked, the next when a chunk's multiplication is launched, before its ones."""
+    load = workload("bits", "bn254", 900)
+    recorder = Recorder()
+    noted = NotedCopies(-(-limits_of(load, "odd_lagrange", "cpu")[0] // 512) * 512, recorder)
+    prover = Prover(key(load), noted, recorder=recorder)
+    assert set(prover._resident.plan.streamed) == set(QUERY_ORDER)
+    noted.over.clear()
+    launched: list[int] = []
+    then: list[int] = []
+    msm, ones = QuerySums._msm, QuerySums.add_ones
+
+    def noting_msm(*args: Any) -> Any:
+        launched.append(len(noted.over))
+        return msm(*args)
+
+    def noting_ones(*args: Any) -> None:
+        then.append(len(noted.over))
+        ones(*args)
+
+    monkeypatch.setattr(QuerySums, "_msm", noting_msm)
+    monkeypatch.setattr(QuerySums, "add_ones", noting_ones)
+    prover.prove(load.witness, blinding=blinding(load.curve))
+    assert {"spmv", "row_check"} & noted.over[0] == {"spmv"}
+    chunks = list(range(1, len(noted.over) + 1))
+    assert launched == chunks
+    assert then == [*chunks[1:], chunks[-1]]

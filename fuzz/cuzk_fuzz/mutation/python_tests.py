@@ -54,7 +54,7 @@ SUITES: dict[str, tuple[str, ...]] = {
         *_some(
             "tests/prover/test_streaming.py", "infinite_bases_do_not_pass", "variants",
             "several_proofs_in_a_row", "a_batch_is_cut_by_what_fits",
-            "too_little_memory_is_refused_with_the_need", "late_copies_are_waited_for",
+            "too_little_memory_is_refused_with_the_need", "late_copies_are_waited_for", "copies_start_early",
         ),
         *_some(
             "tests/prover/test_prover.py", "blinding_values", "small_domains", "five_runs_and_a_batch",
