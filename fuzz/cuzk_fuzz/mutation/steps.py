@@ -17,10 +17,13 @@ from cuzk_fuzz.mutation.score import Verdict
 
 @dataclass(frozen=True)
 class Command:
-    """Something to wait for: a command, with a limit in seconds and what it finds in its environment besides ours."""
+    """Something to wait for: a command, with a limit in seconds and what it finds in its environment besides ours.
+
+    The limit is by the clock, for what never ends: a compiler on a busy machine must not make a mutant uncompilable.
+    """
 
     arguments: list[str]
-    seconds: float = 120.0
+    seconds: float = 1800.0
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
