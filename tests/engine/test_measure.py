@@ -42,6 +42,7 @@ def test_every_variant_of_the_engine_is_tried() -> None:
     assert all(ENGINE_VARIANTS[name].default != value for name, value in tried)
 
 
+@pytest.mark.timeout(900)  # ten processes are started one after the other
 def test_every_value_gives_the_same_bits_and_leaves_its_trace() -> None:
     chosen = [("P2", "off"), ("P3", "2"), ("P6", "off"), ("P8", "2"), ("P12", "off")]
     with engine_workload(SMALL, 4, 3) as workload:
@@ -81,6 +82,7 @@ def test_what_the_defaults_differ_by_from_themselves_has_to_be_exceeded() -> Non
     assert EngineRow("P3", "2", True, True, against(0.92, 0.94, 0.96), "", wide).verdict == "no difference"
 
 
+@pytest.mark.timeout(900)
 def test_the_command_prints_one_table() -> None:
     words = (
         "ab",
