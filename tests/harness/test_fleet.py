@@ -217,8 +217,8 @@ class FakeRay:
 def test_rounds_on_ray_share_their_corpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fake = FakeRay()
     monkeypatch.setitem(sys.modules, "ray", fake)
-    monkeypatch.setattr(ray_fleet, "ROUND_SECONDS", 0.3)
-    run = ["run", "spmv", "--ray", "local", "--workers", "1", "--seconds", "0.6", "--engine", "generator",
+    monkeypatch.setattr(ray_fleet, "ROUND_SECONDS", 1.5)
+    run = ["run", "spmv", "--ray", "local", "--workers", "1", "--seconds", "3", "--engine", "generator",
            "--corpus", str(tmp_path / "corpus"), "--json", str(tmp_path / "r.json")]  # fmt: skip
     assert cli.main(run) == commands.DONE
     assert fake.options["address"] is None

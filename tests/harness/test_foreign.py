@@ -65,7 +65,7 @@ def test_a_fault_at_one_scalar_is_found_and_cut_down() -> None:
         total = plain_sum(G1, points, scalars)
         return curve.neg(G1, total) if BN254_R - 1 in scalars else total
 
-    verdict = check("msm", "bn254_g1", msm_of_ints(wrong), cases=500, limits=FEW)
+    verdict = check("msm", "bn254_g1", msm_of_ints(wrong), cases=500, limits=FEW, shrink_seconds=1000)
     assert not verdict.agrees
     assert verdict.case is not None
     data = verdict.case.to_json()
