@@ -88,9 +88,13 @@ class Journal:
         self._payloads.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._path = folder / "journal.sqlite"
         self._db = self._open()
-        #: Seconds since the epoch, by which ages are taken.
-        self.now = clock or steady_clock(self._newest())
-        self._remove_orphans()
+        try:
+            #: Seconds since the epoch, by which ages are taken.
+            self.now = clock or steady_clock(self._newest())
+            self._remove_orphans()
+        except BaseException:
+            self.close()  # or the folder would be in use until this is collected
+            raise
 
     def _open(self) -> sqlite3.Connection:
         db = None

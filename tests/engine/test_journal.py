@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,23 @@ import pytest
 from cuzk.engine.jobs import Job, JobRequest, JobState, PayloadForm, Priority
 from cuzk.engine.journal import Journal
 from cuzk.errors import EngineError, FormatError
+
+
+@pytest.fixture(autouse=True)
+def closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No journal is left to whoever collects it: what that says would be said in another test."""
+    made: list[Journal] = []
+    opened = Journal._open
+
+    def note(self: Journal) -> sqlite3.Connection:
+        made.append(self)
+        return opened(self)
+
+    monkeypatch.setattr(Journal, "_open", note)
+    yield
+    for journal in made:
+        if hasattr(journal, "_db"):
+            journal.close()
 
 
 def request(name: str = "", partitions: int = 2, payload: bytes = b"data") -> JobRequest:
@@ -120,6 +138,22 @@ def test_two_daemons_do_not_share_a_folder(tmp_path: Path) -> None:
         Journal(tmp_path)
     first.close()
     Journal(tmp_path).close()
+
+
+def test_a_journal_that_cannot_be_used_keeps_its_folder_from_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever is told why still has the error, and with it everything that was there when it was raised."""
+
+    def fail(_: Journal) -> None:
+        raise OSError("the folder cannot be read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_remove_orphans", fail)
+        with pytest.raises(OSError, match="cannot be read") as kept:
+            Journal(tmp_path)
+    Journal(tmp_path).close()
+    assert kept.tb is not None
 
 
 def test_another_version_is_named(tmp_path: Path) -> None:
