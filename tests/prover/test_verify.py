@@ -16,6 +16,7 @@ from cuzk.errors import (
     CurveMismatchError,
     InputError,
     InternalError,
+    NotInSubgroupError,
     NotOnCurveError,
     RangeError,
     SecurityWarning,
@@ -152,7 +153,7 @@ def test_prepared_statements(curve: str) -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_keys_are_checked(curve: str) -> None:
-    """Infinity where it would make every proof valid, points off the curve, unused public inputs."""
+    """Infinity where it would make every proof valid, points off the curve or out of the group, unused inputs."""
     load, vk, proof = proved(curve)
     for name in ("alpha_g1", "beta_g2", "gamma_g2", "delta_g2"):
         zero = np.zeros_like(getattr(vk, name))
@@ -166,6 +167,9 @@ def test_keys_are_checked(curve: str) -> None:
     off[1].reshape(-1)[0] ^= np.uint64(1)
     with pytest.raises(NotOnCurveError, match=r"ic\[1\]"):
         verify(dataclasses.replace(vk, ic=off), load.public, proof)
+    outside = points_from_ints(load.curve.g2, [outside_subgroup(curve)])[0]
+    with pytest.raises(NotInSubgroupError, match="beta_g2"):
+        verify(dataclasses.replace(vk, beta_g2=outside), load.public, proof)
     unused = np.array(vk.ic)
     unused[1] = 0
     assert not verify(dataclasses.replace(vk, ic=unused), load.public, proof)
