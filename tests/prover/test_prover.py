@@ -340,11 +340,11 @@ def test_start_and_finish_are_prove_batch() -> None:
 def test_what_was_started_is_finished_once_by_its_prover() -> None:
     load, recorder = workload("random", "toy", 30, 1), Recorder()
     prover, other = (Prover(key(load), device("cpu"), recorder=recorder) for _ in range(2))
-    started = prover.start([load.witness], blindings=[blinding(load.curve, 3, 4)])
+    started = prover.start([load.witness], blindings=[used := blinding(load.curve, 3, 4)])
     with pytest.raises(ShapeError, match="another prover"):
         other.finish(started)
     assert "proof_assembly" not in [event.phase for event in recorder.events]
     proof = prover.finish(started)[0]
-    assert as_oracle(proof) == expected(load, 3, 4)
+    assert (as_oracle(proof), used.r_blind, used.s_blind) == (expected(load, 3, 4), 0, 0)
     with pytest.raises(ShapeError, match="finished before"):
         prover.finish(started)
