@@ -120,7 +120,8 @@ class DigitsBatch(Batch):
             )  # fmt: skip
             found = device.download(digits).reshape(number, n)
         except KernelFault:
-            return np.full((n, number + 1), REJECTED)
+            sound = not self.bad_index or self._refuses_inside(device)
+            return np.full((n, number + 1), REJECTED if sound else 0, np.uint64)
         exclusive_scan(device, self.curve, offsets[1:])
         device.launch(
             f"msm_scatter_{self.subject}_fr", grid=grid, block=block, digits=digits, indices=0, offsets=offsets,
@@ -129,6 +130,38 @@ class DigitsBatch(Batch):
         total = int(device.download(offsets[keys:])[0])
         verdict = self._sorted_right(found, device.download(offsets), device.download(entries)[:total])
         return np.column_stack([found.T.astype(np.uint64), verdict])
+
+    def _refuses_inside(self, device: Device) -> bool:
+        """Whether the sort and the list of pairs refuse a bad index, and name only bases that there are after that.
+
+        What is launched before the fault is looked at follows those names.
+        """
+        n, grid_block = self.num_cases, wide_shape(self.num_cases, device.limits)
+        entries, pairs = (device.alloc((n,), kind, zero=True) for kind in (np.uint32, np.uint64))
+        offsets = device.upload(np.array([0, 0, n], np.uint32))
+        bad = device.upload(np.full(n, n, np.uint32))
+        calls: tuple[tuple[str, dict[str, Any]], ...] = (
+            ("msm_scatter", {
+                "digits": device.upload(np.ones(n, np.uint32)), "indices": bad, "offsets": offsets,
+                "entries": entries, "n": n, "num_bases": n, "window_bits": 2, "num_windows": 1,
+            }),
+            ("msm_pair_list", {
+                "entries": bad, "offsets": device.upload(np.array([0, 1], np.uint32)),
+                "next_offsets": device.upload(np.array([0, 1], np.uint32)), "pairs": pairs, "num_keys": 1,
+                "num_points": 1, "sign_mask": int(_SIGN),
+            }),
+        )  # fmt: skip
+        refused = 0
+        for kernel, arguments in calls:
+            try:
+                device.launch(
+                    f"{kernel}_{self.subject}_fr", grid=grid_block[0], block=grid_block[1], **arguments
+                )
+                device.synchronize()
+            except KernelFault:
+                refused += 1
+        named = device.download(entries).max(initial=0), int(device.download(pairs)[0]) & 0x7FFFFFFF
+        return refused == len(calls) and named[0] < n and named[1] < 1
 
     def _sorted_right(
         self, digits: npt.NDArray[np.uint32], offsets: npt.NDArray[np.uint32], entries: npt.NDArray[np.uint32]

@@ -71,6 +71,10 @@ class SpmvBatch(Batch):
                 )
             else:
                 rows.append(tuple(choices.pick_class(pool[choices.below(4)])))
+        if rows and choices.one_in(4):  # more entries than a block has threads
+            many = choices.between(_BLOCK // 4, 2 * _BLOCK)
+            entries = [(choices.below(columns), choices.pick_class(numbers)) for _ in range(many)]
+            rows[choices.below(len(rows))] = tuple(entries)
         return cls(curve.name, tuple(rows), w, long_row, padding, code_bytes)
 
     @property

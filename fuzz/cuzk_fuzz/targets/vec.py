@@ -23,8 +23,10 @@ from cuzk_fuzz.batch import REJECTED, Batch, Rows, Scope, ints_as_hex, ints_from
 from cuzk_fuzz.choices import Choices
 from cuzk_fuzz.classes import by_class, field_classes, scalar_hits, size_ids, sizes, tally
 from cuzk_fuzz.subjects import CURVES
+from cuzk_fuzz.targets import vec_places
 from cuzk_fuzz.targets.draw import U64, draw_pairs
 from cuzk_fuzz.targets.msm import draw_scalars
+from cuzk_fuzz.targets.vec_places import PLACED
 
 _BLOCK, _GRID = 256, 16
 _WINDOW = 8  # of class K; nothing here has windows
@@ -44,6 +46,7 @@ OPS = (
     "classify",
     "first_mismatch",
     "exclusive_scan",
+    *PLACED,
 )
 #: Operations whose answer is a small number for each element.
 _CODES = ("classify", "first_mismatch", "exclusive_scan")
@@ -60,7 +63,7 @@ class VecBatch(Batch):
         op: One of OPS.
         values: a, b, c. Shape (3, n, limbs) uint64; numbers as they lie in memory.
         alias: Id and offsets of a, b and the result in one buffer, for binary operations; else disjoint.
-        factor: Of fr_scale, fr_mul_sub and fr_scale_powers, standard form; of exclusive_scan it chooses the tile.
+        factor: Of fr_scale, fr_mul_sub and powers, standard form; else it chooses tiles, lengths and places.
     """
 
     target: ClassVar[str] = "vec"
@@ -115,6 +118,8 @@ class VecBatch(Batch):
         """Whether the operation must refuse this batch."""
         if self.op in _CHECKED:
             return any(v >= self.curve.r for v in limbs_to_ints(self.values[0]))
+        if self.op in PLACED:
+            return vec_places.is_refused(self.op, self.values, self.factor)
         return self.alias[0] in ("A.overlap_a", "A.overlap_b")
 
     def answers(self, device: Device) -> Rows:
@@ -132,6 +137,8 @@ class VecBatch(Batch):
         curve = self.curve
         if self.op in _BINARY:
             return self._run_aliased(device)
+        if self.op in PLACED:
+            return np.asarray(vec_places.run(self.op, device, curve, self.values, self.factor))
         a, b, c = (device.upload(x.copy()) for x in self.values)
         if self.op == "classify":
             return self._codes(device, a)
@@ -201,6 +208,8 @@ class VecBatch(Batch):
         curve, r, n = self.curve, self.curve.r, self.num_cases
         if self.refused:
             return np.full((n, self._width), REJECTED)
+        if self.op in PLACED:
+            return vec_places.expected(self.op, curve, self.values, self.factor)
         a, b, c = (fr_to_ints(curve, x) for x in self.values)
         if self.alias[0] in ("A.a_is_b", "A.all_same"):
             b = a
@@ -247,8 +256,8 @@ class VecBatch(Batch):
         return +hits
 
     def keep(self, indices: Sequence[int]) -> Self:
-        """Some elements with the same aliasing; a refused batch stays whole, and so do powers."""
-        if self.refused or self.op == "fr_scale_powers":
+        """Some elements with the same aliasing; a refused batch stays whole, and so does what goes by places."""
+        if self.refused or self.op in ("fr_scale_powers", *PLACED):
             return self
         name, n = self.alias[0], len(indices)
         place = next((x.a, x.b, x.out) for other, x in edge_values.aliasing(n) if other == name)
