@@ -26,8 +26,9 @@ _SAMPLE = (
 def test_the_page_is_true(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     furnish(tmp_path)
     monkeypatch.chdir(tmp_path)
-    # A step that takes long says how far it is; on a busy machine any step does.
+    # A step that takes long says how far it is and what is left; on a busy machine any step does.
     monkeypatch.setattr("cuzk.cli.progress._LINE_EVERY_S", float("inf"))
+    monkeypatch.setattr("cuzk.cli.progress._WORTH_SAYING_S", float("inf"))
     found = blocks(PAGE.read_text(encoding="utf-8"))
     assert {block.words[1] for block in found} == {
         "setup", "prove", "verify", "info", "key", "circuit", "doctor", "variants", "bench"
