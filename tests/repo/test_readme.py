@@ -19,8 +19,8 @@ import pytest
 _CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-#: A command's name and its steps, which a quick one says only on a slow or busy machine.
-_PROGRESS = re.compile(r"^(?:[a-z ]+|  \S.*)\n", re.MULTILINE)
+#: What a command does and its steps, which a quick one says only on a slow or busy machine.
+_PROGRESS = re.compile(r"^(?:[a-z][a-z0-9 ]*|  \S.*)\n", re.MULTILINE)
 
 
 def console_commands(text: str) -> list[tuple[str, str]]:
@@ -87,5 +87,5 @@ def test_commands_are_extracted_with_their_output() -> None:
 
 
 def test_progress_is_no_output() -> None:
-    said = "key check\n  points on the curve: 1.70 s (about 3 s left)\nwrote a.html: 3 KiB\nwarning: no secrecy\n"
+    said = "check of 1 key\n  points on the curve: 1.70 s (about 3 s left)\nwrote a.html: 3 KiB\nwarning: no secrecy\n"
     assert _PROGRESS.sub("", said) == "wrote a.html: 3 KiB\nwarning: no secrecy\n"
