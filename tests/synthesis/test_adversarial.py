@@ -18,6 +18,7 @@ import pytest
 from cuzk.circuits.boolean import bit_xor, enforce_bit, sha256_ch, sha256_maj
 from cuzk.circuits.template import VariableBody, call_variable_template
 from cuzk.closures import Setting, Tape
+from cuzk.compiled_rows import variables_in
 from cuzk.curves import get_curve
 from cuzk.formats.pce import PceInfo, load_pce, save_pce
 from cuzk.limbs import U64Array, fr_from_ints, fr_to_ints
@@ -162,6 +163,9 @@ def test_every_form_is_the_same_circuit(seed: int, kind: str, tmp_path: Path) ->
         assert written.digest() == r1cs.digest()
         assert circuit_hash(form) == circuit_hash(r1cs)
         assert circuit_sizes(form) == circuit_sizes(r1cs)
+        for side, matrix in enumerate(r1cs.matrices.values()):
+            marked = np.bincount(matrix.col, minlength=r1cs.num_variables) > 0
+            assert np.array_equal(variables_in(form, side), marked)
         for long_row in (None, 1):
             w, abc = evaluated(kind, form, hints, long_row)
             assert fr_to_ints(curve, w) == witness.to_ints()
