@@ -76,7 +76,13 @@ _ARITHMETIC = (
     *map(_fp2, ("bn254_fp", "tiny_4093", "toy_fp")),
 )
 _BATTERY = (("field", 6), ("fp2", 6))
-_FIELD_BOTH = Plan(("field_ops.cuh",), ("emu", "cpu"), _BATTERY, _ARITHMETIC)
+# Points ask for what the operations of fields do not: 1, and products and differences in place.
+_FIELD_BOTH = Plan(
+    ("field_ops.cuh", "point_ops.cuh"),
+    ("emu", "cpu"),
+    (*_BATTERY, ("point", 2)),
+    (*_ARITHMETIC, _point("toy", "g1")),
+)
 _FIELD_EMU = Plan(("field_ops.cuh",), ("emu",), _BATTERY, _ARITHMETIC)
 _FIELD_CPU = Plan(("field_ops.cuh",), ("cpu",), _BATTERY, _ARITHMETIC)
 _WORD = Plan(
@@ -92,11 +98,13 @@ _FP2 = Plan(
     (("fp2", 12), ("point", 4)),
     (_fp2("bn254_fp"), _fp2("toy_fp"), _fp2("tiny_65521"), _point("toy", "g2")),
 )
+# Multiples of a generator add points under a sign, and are normalised together.
 _POINT = Plan(
-    ("curve.cuh", "point_ops.cuh"),
+    ("curve.cuh", "point_ops.cuh", "points.cuh", "fixed_base.cuh"),
     ("emu",),
-    (("point", 8),),
+    (("point", 8), ("fixed_base", 8)),
     (_point("toy", "g1"), _point("toy", "g2"), _point("bls12_381", "g1")),
+    (*_group("FIXED_BASE", "g1"), *_group("POINTS", "g1")),
 )
 # bls12_381's r has one spare bit, and a lowest word of 1: what fixed factors do there, no other field takes.
 _NTT = Plan(
@@ -112,11 +120,22 @@ _NTT = Plan(
         *_fr("CLASSIFY", "bn254", "toy"), *_fr("SCAN", "bn254", "toy"),
     ),
 )  # fmt: skip
+# Sums by key also in a group whose points are longer than a line of the cache, and may have x = 0.
+_LONG = "Curve_bls12_381::G1"
 _MSM = Plan(
     ("curve.cuh", "msm_digits.cuh", "msm_sort.cuh", "scan.cuh", "batch_add.cuh", "points.cuh"),
     ("emu", "cpu"),
     (("digits", 40), ("batch_add", 16), ("msm", 40)),
+    kernels=(
+        ("msm_halve", f"MsmHalveArgs<{_LONG}>", "bls12_381_g1"),
+        ("msm_accumulate", f"MsmAccumulateArgs<{_LONG}>", "bls12_381_g1"),
+        ("msm_merge", f"MsmMergeArgs<{_LONG}>", "bls12_381_g1"),
+        ("batch_add", f"BatchAddArgs<{_LONG}>", "bls12_381_g1"),
+        ("points_normalize", f"PointsNormalizeArgs<{_LONG}>", "bls12_381_g1"),
+        ("msm_combine", f"MsmCombineArgs<{_LONG}>", "bls12_381_g1"),
+    ),
     lists=(
+        *_fr("MSM_SORT", "bls12_381"), *_fr("SCAN", "bls12_381"),
         *_fr("MSM_DIGITS", "toy", "bn254"), *_fr("MSM_SORT", "toy", "bn254"), *_fr("SCAN", "toy", "bn254"),
         *_group("MSM_HALVE", "g1"), *_group("MSM_ACCUMULATE", "g1"), *_group("MSM_REDUCE", "g1"),
         *_group("BATCH_ADD", "g1"), *_group("POINTS", "g1"),
