@@ -39,7 +39,7 @@ SUITES: dict[str, tuple[str, ...]] = {
         ),
     ),
     "halves": _files("kernels", "endomorphism"),
-    "points of a key": (*_files("kernels", "point_ntt", "point_sums"), *_files("formats", "phase2")),
+    "points of a key": (*_files("kernels", "point_ntt", "point_sums"), *_files("formats", "key_builder", "phase2")),
     "compiled circuits": (
         *_files("kernels", "piece_checks", "piece_columns", "piece_spmv", "witness_program"),
         *_files("prover", "compiled", "compiled_setup", "same_rows"),
