@@ -145,5 +145,6 @@ def test_threads_of_a_device_take_turns() -> None:
     pipeline = Pipeline(device, Options(gpu_threads=3), told)
     for number in range(3):
         pipeline.submit(order(number))
+    assert told.wait(lambda: sum(isinstance(message, Proved) for message in told.messages) == 3)
     pipeline.close()
     assert device.threads == ["gpu-0", "gpu-1", "gpu-2"]
