@@ -163,7 +163,7 @@ class MsmBatch(Batch):
     @classmethod
     def decode(cls, choices: Choices, scope: Scope) -> Self:
         """Up to four sums; on the emulator mostly on the toy curve, whose points cost a twentieth."""
-        names = [name for name in GROUPS if f"msm_accumulate_{name}" in scope.kernels]
+        names = [name for name in GROUPS if f"msm_bit_sums_{name}" in scope.kernels]
         toy = [name for name in names if name.startswith("toy")]
         s = subject(choices.pick(toy if scope.small and toy and not choices.one_in(8) else names))
         return cls(s.name, tuple(_draw(choices, s, scope) for _ in choices.several(4)))
