@@ -240,6 +240,17 @@ def test_inputs_that_templates_make_are_bound_and_ordered() -> None:
     assert squares_of.level.tolist() == [1, 2, 3, 4]
 
 
+def test_a_block_may_take_one_which_nobody_makes() -> None:
+    cs = ConstraintSystem(TOY)
+    child = cs.child(1)
+    child.define_product({0: 1, ONE: 2}, {0: 2})
+    cs.alloc()
+    cs.insert(child.block(), [ONE])
+    circuit = cs.compile()
+    assert [piece.instances.level.tolist() for piece in circuit.pieces] == [[0], [0]]
+    assert oracle.run(as_oracle(circuit), [5]) == [1, 5, 6]
+
+
 def test_pieces_differ_where_coefficients_or_operations_do() -> None:
     cs = ConstraintSystem(TOY)
     bits = [cs.alloc() for _ in range(2)]
