@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 from cuzk.device import Device
+from cuzk.errors import UnsatisfiedError
+from cuzk.groth16 import Prover
 from cuzk.groth16.host_rows import HostRows, RowPool
 from cuzk.groth16.resident import ResidentKey
 from cuzk.telemetry import Event, Recorder
 from cuzk.variants import resolve
+from cuzk.witness import Witness
 from tests.prover.support import device, key, workload
 
 
@@ -123,3 +126,20 @@ def test_rows_that_lie_apart_come_back_apart() -> None:
     run.rows.keep(list(run.abc[0]))
     (found,) = [run.rows.take()]
     assert [part.tolist() for part in found] == [part.tolist() for part in run.abc[0]]
+
+
+def test_an_error_lets_go_of_the_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    load, begun = workload("random", "toy", 30, 1), list[HostRows]()
+    begin = HostRows.begin
+
+    def noting(self: HostRows) -> None:
+        begin(self)
+        assert len(self._buffers) == 1
+        begun.append(self)
+
+    monkeypatch.setattr(HostRows, "begin", noting)
+    prover = Prover(key(load), device("emu"), variants={"B1": "pool"})
+    wrong = Witness.from_ints(load.curve, [1, *([7] * (len(load.values) - 1))])
+    with pytest.raises(UnsatisfiedError):
+        prover.prove(wrong)
+    assert [rows._buffers for rows in begun] == [[]]
