@@ -134,3 +134,9 @@ def test_every_gate_lists_its_steps(tmp_path: Path, capsys: pytest.CaptureFixtur
         assert name in text
     assert gates.main(["quick", "--changed-since", "HEAD", "--list", "--out", str(tmp_path)]) == gates.DONE
     assert "tests/repo" in capsys.readouterr().out
+
+
+def test_what_a_step_says_is_seen_at_once() -> None:
+    """Not when it ends: one that ends without flushing has said it, too."""
+    said = gates.run_step(Step("s", (sys.executable, "-c", "import os; print('said'); os._exit(3)")))
+    assert (said.output, said.code) == ("said\n", 3)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import time
@@ -74,8 +75,9 @@ def run_step(step: Step) -> Outcome:
     sys.stdout.flush()
     started = time.monotonic()
     kept: list[str] = []
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}  # who watches sees each line when it is said
     with subprocess.Popen(step.command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          errors="replace") as process:  # fmt: skip
+                          errors="replace", env=environment) as process:  # fmt: skip
         assert process.stdout is not None
         for line in process.stdout:
             sys.stdout.write(line)
