@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 
 import pytest
 
-from tests.engine.engines import PATIENCE_S
+from tests.engine.engines import PATIENCE_S, log_left_as_found
 
 
 @pytest.fixture(autouse=True)
 def engine_log() -> Iterator[None]:
-    """The engine's logger is left as it was found: ``cuzk daemon``, run in this process, sets it up for good."""
-    log = logging.getLogger("cuzk.engine")
-    before = log.handlers, log.level, log.propagate
-    yield
-    log.handlers, log.propagate = before[0], before[2]
-    log.setLevel(before[1])
+    """No test finds the engine's logger as another has left it."""
+    with log_left_as_found():
+        yield
 
 
 @pytest.fixture(autouse=True)

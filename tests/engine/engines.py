@@ -74,20 +74,28 @@ class Heard(logging.Handler):
 
 
 @contextmanager
+def log_left_as_found() -> Iterator[logging.Logger]:
+    """The engine's logger, put back as it was: ``cuzk daemon``, run in this process, sets it up for good."""
+    log = logging.getLogger("cuzk.engine")
+    handlers, level, propagate = log.handlers, log.level, log.propagate
+    try:
+        yield log
+    finally:
+        log.handlers, log.propagate = handlers, propagate
+        log.setLevel(level)
+
+
+@contextmanager
 def hearing() -> Iterator[Heard]:
     """Listen to the engine's logger, whatever commands in this process have made of it before.
 
-    ``cuzk daemon`` sets the logger up for good, and pytest's own capture then hears nothing of it, or all of it twice.
+    Pytest's own capture hears nothing of it after ``cuzk daemon``, or all of it twice.
     """
-    log, heard = logging.getLogger("cuzk.engine"), Heard()
-    before = log.handlers, log.level, log.propagate
-    log.handlers, log.propagate = [heard], False
-    log.setLevel(logging.DEBUG)
-    try:
+    heard = Heard()
+    with log_left_as_found() as log:
+        log.handlers, log.propagate = [heard], False
+        log.setLevel(logging.DEBUG)
         yield heard
-    finally:
-        log.handlers, log.propagate = before[0], before[2]
-        log.setLevel(before[1])
 
 
 def job(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import random
+import statistics
 import time
 
 import numpy as np
@@ -189,10 +190,7 @@ def test_curves_do_not_mix() -> None:
 
 @pytest.mark.parametrize("curve", CURVES)
 def test_takes_at_most_20_ms(curve: str) -> None:
-    """Prepared key, one public input; 1 to 2 ms on a 2 GHz core.
-
-    Thread time, and the best of several: the machine is shared, and its processors may be taken away.
-    """
+    """Prepared key, one public input, 1 to 2 ms on a 2 GHz core; thread time, since the machine is shared."""
     load, vk, proof = proved(curve, 1)
     prepared = PreparedVerifyingKey(vk)
     assert prepared.verify(load.public, proof)
@@ -201,4 +199,4 @@ def test_takes_at_most_20_ms(curve: str) -> None:
         start = time.thread_time()
         prepared.verify(load.public, proof)
         samples.append(time.thread_time() - start)
-    assert min(samples) <= 0.020
+    assert statistics.median(samples) <= 0.020
