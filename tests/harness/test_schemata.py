@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from cuzk_fuzz.mutation import scoring
+from cuzk_fuzz.mutation import scoring, stored
 from cuzk_fuzz.mutation.operators import Mutant, mutants_of
 from cuzk_fuzz.mutation.plans import GROUPS, PLANS
 from cuzk_fuzz.mutation.runner import Runner
@@ -141,6 +141,20 @@ def test_bounds_are_those_of_a_binomial() -> None:
     score = Score(9, [Verdict(mutant, "killed")] * 58 + [Verdict(mutant, "survived")] * 2)
     assert score.bounds == pytest.approx((0.8847, 0.9959), abs=1e-4)
     assert Score(9, []).bounds == (0.0, 1.0)
+
+
+def test_a_stored_run_is_counted_again() -> None:
+    verdicts = [("a.cuh:1:1:constant:2", "killed", "cpu, wrong answers", "")] * 5
+    verdicts += [
+        ("a.cuh:2:1:thread:(x)", "survived", "", what) for what in ("equivalent", "killed since", "open")
+    ]
+    verdicts += [("a.cuh:3:1:constant:0", "same as the original", "", "")]
+    assert stored.scores(verdicts) == {
+        "as drawn": (5, 8), "without those reviewed": (5, 7), "by now": (6, 7),
+    }  # fmt: skip
+    lines = stored.lines_of({"some": {"verdicts": verdicts}})
+    assert lines[0] == "some, as drawn: 5 of 8, 62.5% (24.5% to 91.5%)"
+    assert lines[-1].startswith("some, faults of threads, by now: 1 of 2, 50.0%")
 
 
 @pytest.mark.long

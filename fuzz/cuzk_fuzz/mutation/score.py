@@ -13,6 +13,11 @@ from cuzk_fuzz.mutation.operators import Mutant
 VERDICTS = ("not compiling", "same as the original", "duplicate", "killed", "survived", "equivalent")
 
 
+def interval(killed: int, meant: int) -> tuple[float, float]:
+    """Clopper and Pearson's interval of 95 % for a score."""
+    return 1 - rate_upper_bound(meant - killed, meant, 0.975), rate_upper_bound(killed, meant, 0.975)
+
+
 @dataclass(frozen=True)
 class Verdict:
     """What became of a mutant, and how.
@@ -73,8 +78,7 @@ class Score:
         meant = self.distinct - self.counts["equivalent"]
         if not meant:
             return 0.0, 1.0
-        missed = meant - self.counts["killed"]
-        return 1 - rate_upper_bound(missed, meant, 0.975), rate_upper_bound(meant - missed, meant, 0.975)
+        return interval(self.counts["killed"], meant)
 
     def to_json(self) -> dict[str, Any]:
         """As --json writes it."""
